@@ -139,8 +139,11 @@ const ABOUT_ARGUMENTS = /argument|parameter|schema|validat/i;
 const isDenial = (text: string): boolean =>
   (NO_RIGHT.test(text) || NO_TIME.test(text)) && !ABOUT_ARGUMENTS.test(text);
 
-/** What HTTP answers to a request that it cannot read. Other refusals are about the address, rights and time. */
-const BAD_REQUEST = [400, 422];
+/**
+ * What HTTP answers to a request that it cannot read. Other refusals are about the address, rights and time. None: the server
+ * refused in its own words.
+ */
+const BAD_REQUEST: unknown[] = [undefined, 400, 422];
 /** Codes of JSON-RPC: a method that the server does not have, and a page that the user has to open first. */
 const NOT_ABOUT_ARGUMENTS = [-32601, -32042];
 
@@ -220,10 +223,11 @@ function toFailure(tool: CatalogTool, error: unknown, nested: boolean): ToolResu
   const known = error instanceof ThreadsError ? error : { message: `${tool.name} failed: ${String(error)}` };
   const { message } = known;
   const remedy = "remedy" in known ? known.remedy : undefined;
-  // Other arguments help only where the server has refused these.
+  // Other arguments help only where the server has refused these, and has not begun with them.
   const isRefused =
-    (typeof data?.status !== "number" || BAD_REQUEST.includes(data.status)) &&
-    !NOT_ABOUT_ARGUMENTS.includes(Number(data?.rpcCode));
+    BAD_REQUEST.includes(data?.status) &&
+    !NOT_ABOUT_ARGUMENTS.includes(Number(data?.rpcCode)) &&
+    !data?.begun;
   const isArguments = code === "call_rejected" && isRefused && !isDenial(message);
   const expected = isArguments ? expectedCall(tool) : undefined;
   return {

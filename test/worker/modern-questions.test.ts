@@ -4,14 +4,30 @@
  */
 import { describe, expect, test } from "vitest";
 import type { AskAnswer } from "../../src/shared/protocol/calls.ts";
-import { MODERN, sentTo, serveFixture } from "../support/modern-http.ts";
+import { type Fault, MODERN, sendMessage, sentTo, serveFixture } from "../support/modern-http.ts";
 import { forRows, modernProgram, type Started, start, textOf } from "./support.ts";
 
 const HTTP = ["rounds", "not-done", "for-ever", "cancelled"];
+/** How a server meets the answers to its questions. */
+const meeting =
+  (meet: (...args: Parameters<Fault>) => unknown): Fault =>
+  (asked, response, nth) => {
+    const isRound = asked.message.params?.inputResponses !== undefined;
+    if (isRound) meet(asked, response, nth);
+    return isRound;
+  };
+const REFUSING: Record<string, Fault> = {
+  "another state": meeting(({ message: { id } }, response) =>
+    sendMessage(response, { id, error: { code: -32602, message: "unknown requestState" } }),
+  ),
+  "too many": meeting((_asked, response) => response.writeHead(429, { "retry-after": "7" }).end()),
+  "bad request": meeting((_asked, response) => response.writeHead(400).end()),
+  "gone away": meeting((_asked, response) => response.destroy()),
+};
 /** One worker for all but the session in which nobody can answer: a server for each way, and for each test over HTTP. */
 const shared = forRows(async () => {
-  const names = ["http modern", ...HTTP];
-  const served = names.map(async (name) => [name, await serveFixture("both")] as const);
+  const names = ["http modern", ...HTTP, ...Object.keys(REFUSING)];
+  const served = names.map(async (name) => [name, await serveFixture("both", REFUSING[name])] as const);
   const servers = Object.fromEntries(await Promise.all(served));
   const at = await start({
     "stdio modern": { ...modernProgram(), protocol: MODERN },
@@ -120,6 +136,32 @@ test("a server that never has enough answers -> the call ends after ten rounds, 
   expect((await calling).message).toMatch(/10/);
   expect(sentTo(server, "tools/call").length).toBeLessThanOrEqual(11);
 });
+
+const ENDED = { code: "server_died", remedy: "The call may have run. The next call connects again." };
+test.each([
+  [
+    "another state",
+    {
+      code: "call_rejected",
+      message: "another state/ask failed after it had begun: unknown requestState",
+      remedy: "The call may have run: what the server did until then has happened.",
+      data: { server: "another state", rpcCode: -32602, begun: true },
+    },
+  ],
+  ["too many", { ...ENDED, message: expect.stringMatching(/^too many\/ask failed: .* answered status 429/) }],
+  ["bad request", { ...ENDED, message: expect.stringMatching(/^bad request\/ask failed: .* status 400/) }],
+  ["gone away", { ...ENDED, message: expect.stringMatching(/^gone away\/ask failed: .* without an answer/) }],
+])(
+  "answers that a server does not take (%s) -> the call may have run, and is not repeated",
+  async (name, expected) => {
+    const { at, server } = await overHttp(name);
+    const since = at.user.ofServers().length;
+    const calling = at.failedCall(name, "ask");
+    (await at.question(since)).answer(accept("Ann"));
+    expect(await calling).toMatchObject(expected);
+    expect(sentTo(server, "tools/call")).toHaveLength(2);
+  },
+);
 
 test("nobody can answer -> no server is told that it may ask, and its question fails the call", async () => {
   const server = await serveFixture("both");

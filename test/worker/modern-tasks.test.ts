@@ -30,6 +30,7 @@ const FAULTS: Record<string, Fault> = {
   "signed out": refusing(401, "Bearer"),
   "wants rights": refusing(403, 'Bearer error="insufficient_scope", scope="write"'),
 };
+const MAY_HAVE_RUN = "The call may have run: what the server did until then has happened.";
 const ODD = [
   "no id",
   "an id that is no text",
@@ -94,8 +95,12 @@ test("a task that asks -> one question, its answer goes to the task", async () =
 test("a task that fails, and one that ends with an error result -> told apart", async () => {
   const { at } = await shared();
   const failed = await at.failedCall("fails", "fails");
-  expect(failed).toMatchObject({ code: "call_rejected" });
-  expect(failed.message).toContain("the printer is on fire");
+  expect(failed).toMatchObject({
+    code: "call_rejected",
+    message: "fails/fails failed after it had begun: the printer is on fire",
+    remedy: MAY_HAVE_RUN,
+    data: { server: "fails", rpcCode: -32603, begun: true },
+  });
   expect(await at.call("fails", "refuses")).toMatchObject({ isError: true });
 });
 
@@ -124,17 +129,22 @@ test.each(["signed out", "wants rights"])(
   async (name) => {
     const { at, server } = await overHttp(name);
     const failed = await at.failedCall(name, "stays");
-    expect(failed).toMatchObject({ code: "call_rejected", data: { server: name } });
+    expect(failed).toMatchObject({ code: "call_rejected", data: { server: name, begun: true } });
     expect(failed.remedy).toMatch(/^The server has begun with the call, which may still run there\. ./);
     expect(sentTo(server, "tools/call")).toHaveLength(1);
     await until(async () => (await at.settled(name)).state === "needs-auth" || undefined);
   },
 );
 
-test("a task that the server no longer knows -> the call fails, and says so", async () => {
+test("a task that the server no longer knows -> the call fails, and says that it may have run", async () => {
   const { at, server } = await overHttp("vanishes");
   const failed = await at.failedCall("vanishes", "vanishes");
-  expect(failed.message).toContain("Task not found");
+  expect(failed).toMatchObject({
+    code: "call_rejected",
+    message: "vanishes/vanishes failed after it had begun: Task not found",
+    remedy: MAY_HAVE_RUN,
+    data: { server: "vanishes", rpcCode: -32602, begun: true },
+  });
   expect(sentTo(server, "tools/call")).toHaveLength(1);
 });
 
@@ -147,7 +157,7 @@ test.each([
   "a task with %s -> the call fails or the id stays one value, and no header is made of it",
   async (name, result) => {
     const { at, server } = await overHttp(name);
-    await at.failedCall(name, "odd", { result });
+    expect(await at.failedCall(name, "odd", { result })).toMatchObject({ data: { begun: true } });
     expect(server.asked.filter(({ headers }) => "x-header" in headers)).toEqual([]);
     expect(textOf(await at.call(name, "seen"))).toContain("tools/call");
   },

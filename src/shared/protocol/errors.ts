@@ -31,12 +31,13 @@
  * - `needs_auth`: the server answered 401, or 403 with an OAuth challenge that a sign-in cures, and nothing has run. `{server, status,
  *   challenge?: {scheme, realm?, scope?, error?, errorDescription?, resourceMetadata?}}`; `reason`: `key-wanted` or
  *   `key-refused` if no sign-in helps, else the kind of problem of its sign-in
- * - `server_died`: the connection closed while a request was open. `{server, stderrTail?,
+ * - `server_died`: the connection closed while a request was open. `{server, stderrTail?, begun?,
  *   reason?}`; `reason`: `held-back` if only a call or the user connects it again, `busy` if the server, over HTTP, had trouble; if the
  *   connection drops soon after each connect, also `{failures, retryInMs?}`
  * - `call_timeout`: the server did not answer a tool call in time. `{server, timeoutMs}`
  * - `call_rejected`: the server answered a JSON-RPC error, or over HTTP a status 4xx, also if a sign-in cures that for a call
- *   that has begun. `{server, rpcCode?, rpcData?, status?}`, or the data of `needs_auth`
+ *   that has begun. `{server, rpcCode?, rpcData?, status?, begun?}`, or the data of `needs_auth`; `begun`: the server had taken the
+ *   call, so that it may have run
  * - `message_too_large`: one message exceeded a limit of size. `{server, limitBytes?, limitValues?, limitDepth?}`
  */
 export const ERROR_CODES = [

@@ -111,6 +111,8 @@ describe("createMcpTool: execute", () => {
     ["s rejected t: access denied", {}, false],
     ["s needs the user to open a page", { rpcCode: -32042 }, false],
     ["s rejected t: not there", { rpcCode: -32602 }, true],
+    ["s rejected t: not there", { rpcCode: -32602, begun: true }, false],
+    ["s: it answered status 400.", { status: 400, begun: true }, false],
   ])("call_rejected, %j %j -> the parameters: %s", async (message, data, isTold) => {
     const error = new ThreadsError("call_rejected", message, { data });
     const { content } = await run(() => Promise.reject(error));

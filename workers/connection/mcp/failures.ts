@@ -122,12 +122,16 @@ export function callFailure(
     );
   }
   if (error instanceof McpError && answered) {
-    const words = error.message.replace(/^MCP error -?\d+: /, "");
     const { data: sent, messageChars } = sentData(error);
-    const text = boundText(words, LIMITS.errorTextChars, parts.redact, messageChars);
+    const text = boundText(wordsOf(error), LIMITS.errorTextChars, parts.redact, messageChars);
     const data = sent === undefined ? {} : { rpcData: boundJson(sent, { redact: parts.redact }) };
-    return new ThreadsError("call_rejected", `${server} rejected ${call.tool}: ${text}`, {
-      data: { server, rpcCode: error.code, ...data },
+    const hasBegun = error instanceof BegunRefusal;
+    const what = hasBegun
+      ? `${server}/${call.tool} failed after it had begun`
+      : `${server} rejected ${call.tool}`;
+    return new ThreadsError("call_rejected", `${what}: ${text}`, {
+      ...(hasBegun && { remedy: "The call may have run: what the server did until then has happened." }),
+      data: { server, rpcCode: error.code, ...data, ...(hasBegun && BEGUN) },
     });
   }
   return new ThreadsError(
@@ -221,18 +225,46 @@ export function taskFailure(error: unknown, party: Pick<Party, "server" | "subje
   return McpError.fromError(code, error.message, error.data);
 }
 
+/** The words of the error as the server sent them. */
+const wordsOf = ({ message }: McpError): string => message.replace(/^MCP error -?\d+: /, "");
+
+/** What the model's side reads: the arguments were taken, so that other ones are no remedy, and repeating the call may harm. */
+const BEGUN = { begun: true } as const;
+
+/** An error of the SDK for a call that the server has begun: its code and data say what it is, as of any other. */
+class BegunRefusal extends McpError {
+  constructor(error: McpError) {
+    super(error.code, wordsOf(error), error.data);
+  }
+}
+
 /**
- * The error of a call that the server has answered once, with a task or with questions. `needs_auth` says that the call was
- * refused before it ran, so that it may be sent again after a sign-in; this call may not.
+ * The error of a call that the server has answered once, with a task or with questions, so that it may have run. `needs_auth` says
+ * that a call was refused before it ran and may be sent again after a sign-in, which this call may not; a look at its task that
+ * gets no answer is a failed connect by its code. What ends each wait, such as a timeout, says already that it may have run.
  */
 export function begunFailure(error: unknown): unknown {
-  if (!(error instanceof ThreadsError) || error.code !== "needs_auth") return error;
+  if (error instanceof McpError) return new BegunRefusal(error);
+  if (!(error instanceof ThreadsError)) return error;
+  const { code, message, remedy, cause } = error;
+  const details = { data: { ...error.data, ...BEGUN }, cause };
   const begun = "The server has begun with the call, which may still run there.";
-  return new ThreadsError("call_rejected", error.message, {
-    remedy: error.remedy === undefined ? begun : `${begun} ${error.remedy}`,
-    data: error.data,
-    cause: error,
-  });
+  switch (code) {
+    case "needs_auth":
+      return new ThreadsError("call_rejected", message, {
+        ...details,
+        remedy: remedy === undefined ? begun : `${begun} ${remedy}`,
+      });
+    case "connect_failed":
+      return new ThreadsError("server_died", message, {
+        ...details,
+        remedy: `${begun} The next call connects again.`,
+      });
+    case "call_rejected":
+      return new ThreadsError(code, message, { ...details, remedy });
+    default:
+      return error;
+  }
 }
 
 /** A result that does not belong to the era that was tried. */

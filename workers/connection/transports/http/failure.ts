@@ -528,15 +528,24 @@ export function explainConnect(failure: HttpFailure, address: HttpAddress): Thre
   return new ThreadsError(code, text, { remedy, data, cause: causeOf(failure) });
 }
 
-/** The error of a request over an open connection. `call`: the tool that the request calls, if any. */
+interface FailedRequest {
+  method: string;
+  /** The tool that the request calls, if any. */
+  call: string | undefined;
+  /** The request goes on with a call that the server has begun: what refuses it says nothing about what has run. */
+  hasBegun?: boolean;
+}
+
+/** The error of a request over an open connection. */
 export function explainRequest(
   failure: HttpFailure,
-  { method, call }: { method: string; call: string | undefined },
+  { method, call, hasBegun = false }: FailedRequest,
   address: HttpAddress,
 ): ThreadsError {
   if (failure.kind === "explained") return failure.error;
   const explanation = explain(failure, address);
-  const { what, verdict, code = "connect_failed" } = explanation;
+  const { what, code = "connect_failed" } = explanation;
+  const verdict = hasBegun ? "failed" : explanation.verdict;
   const subject = call === undefined ? `${address.server}: ${method}` : `${address.server}/${call}`;
   const where = shownUrl(address.url, address.redact);
   const text = address.redact(`${subject} ${verdict}: ${where} ${what}.`);

@@ -213,7 +213,10 @@ async function open({ kind, cookies, make, speak }: Attempt, connect: HttpConnec
         if (!peer) return error;
         if (isLost(error)) return new MustNegotiate(server);
         const call = method === "tools/call" ? String(params?.name) : undefined;
-        const explained = failure ?? explainRequest(classifyFailure(error), { method, call }, address);
+        // The answers to a server's questions, and the state that it wants back, follow what it has begun.
+        const hasBegun = params?.inputResponses !== undefined || params?.requestState !== undefined;
+        const request = { method, call, hasBegun };
+        const explained = failure ?? explainRequest(classifyFailure(error), request, address);
         // The caller gets its error before the connection ends.
         if (explained.code === "needs_auth") setImmediate(() => connect.onAuthLost?.(explained));
         return explained;
