@@ -18,8 +18,8 @@ import {
 import { createReader, inTurn } from "../../shared/pace/turns.ts";
 import { type CachedSkill, eachOnce, normalizeSkill, normalizeSkills } from "../../shared/skills.ts";
 import type { ListedResources, ListedSkills, SpokenProtocol } from "./connection.ts";
-import { INVALID_PARAMS, METHOD_NOT_FOUND } from "./modern/era.ts";
 import { FRESH_LEAST_MS, FRESH_MOST_MS } from "./modern/limits.ts";
+import { INVALID_PARAMS, METHOD_NOT_FOUND } from "./wire/wire.ts";
 
 type Result = Record<string, unknown>;
 

@@ -11,11 +11,11 @@ import { isAppOnly, isPage } from "../../shared/signs.ts";
 import type { Yes } from "../approval/approval.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, Connection } from "../mcp/connection.ts";
-import type { CallToolResult } from "../mcp/wire/wire.ts";
+import { type CallToolResult, INVALID_PARAMS, METHOD_NOT_FOUND } from "../mcp/wire/wire.ts";
 import type { ExpectedFile } from "../skills/check.ts";
 import { prepareSkill, type SkillCall } from "../skills/load.ts";
 import type { Server } from "./server.ts";
-import { appOnlyTool, excludedTool, pageOfApp, type ServerTimings, unknownTool } from "./status.ts";
+import { appOnlyTool, excludedTool, pageOfApp, unknownTool } from "./status.ts";
 
 /** `callId`: what a question about the call names. `byPerson`: a person has asked for this skill, who needs no question. */
 export type Asked = Omit<CallRequest, "timeoutMs"> & { callId: string; byPerson?: boolean };
@@ -94,8 +94,7 @@ async function prepare(server: Server, asked: Asked): Promise<Ready> {
   const tool = find();
   // Whoever calls, and however it learned the name: by a declaration of an earlier session, a cache, or a guess.
   if (tool && isAppOnly(tool)) throw appOnlyTool(server.name, tool.name);
-  if (tool)
-    return { connection, tool, send: () => timed(server.timings, () => connection.callTool(request)) };
+  if (tool) return { connection, tool, send: () => called(server, () => connection.callTool(request)) };
   const loader = server.skillTool(request.tool);
   if (loader) {
     const skill = await prepareSkill(server, connection, loader, asked);
@@ -115,15 +114,27 @@ async function prepare(server: Server, asked: Asked): Promise<Ready> {
   };
 }
 
-/** Runs the call, and notes how long the server took. */
-async function timed<T>(timings: ServerTimings, call: () => Promise<T>): Promise<T> {
+/**
+ * The codes with which servers refuse a tool that they do not have: MCP 2025-11-25 (server/tools, "Error Handling") names the
+ * first, and gateways answer the second. No words decide, and a server that answers a result in place of an error is not known.
+ */
+const UNKNOWN_TOOL: readonly unknown[] = [INVALID_PARAMS, METHOD_NOT_FOUND];
+
+const maySayUnknown = ({ code, data }: ThreadsError): boolean =>
+  code === "call_rejected" && UNKNOWN_TOOL.includes(data?.rpcCode) && !data?.begun;
+
+/** Runs the call of a listed tool, and notes how long the server took. */
+async function called<T>(server: Server, call: () => Promise<T>): Promise<T> {
+  const { timings } = server;
   const startedAt = performance.now();
   try {
     const result = await call();
     timings.slowestCallMs = Math.max(timings.slowestCallMs, Math.round(performance.now() - startedAt));
     return result;
   } catch (error) {
-    if (error instanceof ThreadsError && error.code === "call_timeout") timings.lateCalls++;
+    if (!(error instanceof ThreadsError)) throw error;
+    if (error.code === "call_timeout") timings.lateCalls++;
+    if (maySayUnknown(error)) server.doubtList();
     throw error;
   }
 }

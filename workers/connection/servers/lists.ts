@@ -74,6 +74,10 @@ export abstract class ServerLists {
   /** Whether the lists are this definition's own, and not inherited from the server that it replaced. */
   hasOwnLists = false;
   protected readonly lifetime = new AbortController();
+  /** When the tools were asked for that the server listed last, by `performance.now`. */
+  #listedAtMs = Number.NEGATIVE_INFINITY;
+  /** The list is older than what the server has, as far as its answers tell. */
+  #isDoubted = false;
   /** False: a request that relied on what is remembered has failed. */
   #isTrusted = true;
   /** What the server listed itself beside its tools: the cache's answer may come later, and is older. */
@@ -107,6 +111,19 @@ export abstract class ServerLists {
     if (this.held && listMark(this.held).hash === listMark(listed).hash) return;
     const same = keepSame(this.tools, listed);
     if (same !== this.tools) this.held = same;
+  }
+
+  #noteListed(askedAtMs: number): void {
+    this.#listedAtMs = askedAtMs;
+    this.#isDoubted = false;
+  }
+
+  /**
+   * The server refuses a tool of its list as it would one that it does not have. It may mean the arguments as well, so a list that has
+   * just come is not doubted: some gateways send theirs in a hundred pages.
+   */
+  doubtList(): void {
+    this.#isDoubted ||= performance.now() - this.#listedAtMs >= LIMITS.refreshLongestMs;
   }
 
   /** `isUrgent`: a call waits, which need not ask the server first. */
@@ -150,6 +167,7 @@ export abstract class ServerLists {
    * stay, and can be called. Throws what listing the tools throws, or the signal's reason.
    */
   protected async list(connection: Connection, signal: AbortSignal): Promise<boolean> {
+    const askedAtMs = performance.now();
     const beside = this.#listBeside(connection);
     const listed = await connection.listTools(signal).catch((error: unknown) => {
       if (!this.hasOwnLists || !isBusy(error) || signal.aborted) throw error;
@@ -160,6 +178,7 @@ export abstract class ServerLists {
     this.instructions = connection.instructions;
     signal.throwIfAborted();
     if (!listed) return false;
+    this.#noteListed(askedAtMs);
     this.hasOwnLists = true;
     this.#isTrusted = true;
     this.protocol = connection.memory();
@@ -171,10 +190,12 @@ export abstract class ServerLists {
    * what listing the tools throws.
    */
   protected async listAgain(connection: Connection): Promise<boolean> {
+    const askedAtMs = performance.now();
     const beside = this.#listBeside(connection);
     const tools = await during(this.lifetime.signal, (signal) => connection.listTools(signal));
     await beside;
     if (!this.isHeld(connection)) return false;
+    this.#noteListed(askedAtMs);
     this.#take(tools);
     this.protocol = connection.memory();
     return true;
@@ -248,9 +269,9 @@ export abstract class ServerLists {
     return skill && { skill, isStale: Date.now() >= this.skillsFreshUntil };
   }
 
-  /** Whether the list of skills is older than the server said that it counts. A list from the cache has no time. */
-  get areSkillsStale(): boolean {
-    return this.skillsFreshUntil > 0 && Date.now() >= this.skillsFreshUntil;
+  /** Whether there is doubt, or the list of skills is older than the server said that it counts. A list from the cache has no time. */
+  protected get areListsStale(): boolean {
+    return this.#isDoubted || (this.skillsFreshUntil > 0 && Date.now() >= this.skillsFreshUntil);
   }
 
   holdSkill(skill: CachedSkill): void {

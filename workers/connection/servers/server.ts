@@ -290,7 +290,7 @@ export class Server extends ServerLists {
       leaveGate?.();
       endUse();
       // After the use: a list must not stand in the way of a call.
-      if (this.#connected?.isStale() || (this.#connected && this.areSkillsStale)) this.#refresh.request();
+      if (this.#connected?.isStale() || (this.#connected && this.areListsStale)) this.#refresh.request();
     }
   }
 

@@ -9,7 +9,7 @@ import { LATEST_PROTOCOL_VERSION, SUPPORTED_PROTOCOL_VERSIONS } from "@modelcont
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import type { ServerDefinition } from "../../config/entry/definition.ts";
-import { MODERN_VERSION } from "../wire/wire.ts";
+import { INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_VERSION } from "../wire/wire.ts";
 
 export interface RpcError {
   code: number;
@@ -37,9 +37,6 @@ export const HEADER_MISMATCH = -32020;
 export const UNSUPPORTED_VERSION = -32022;
 /** -32021 is MissingRequiredClientCapability. */
 const MODERN_CODES = new Set([HEADER_MISMATCH, -32021, UNSUPPORTED_VERSION]);
-/** JSON-RPC 2.0, section 5.1. */
-export const METHOD_NOT_FOUND = -32601;
-export const INVALID_PARAMS = -32602;
 /** Answers to a handshake that the server does not know: an invalid request, an unknown method, missing parameters. */
 const NO_HANDSHAKE = new Set([-32600, METHOD_NOT_FOUND, INVALID_PARAMS]);
 

@@ -1,7 +1,7 @@
 /**
  * Messages and transports as types, under the SDK's names. Only the folder mcp imports the SDK; all other folders import
- * these types, so that another protocol era needs another `wire.ts` and no other file. Also what is remembered of a server of
- * the stateless era. Loads nothing of the SDK, so that servers can load it at the start.
+ * these types, so that another protocol era needs another `wire.ts` and no other file. Also the codes of JSON-RPC, and what
+ * is remembered of a server of the stateless era. Loads nothing of the SDK, so that servers can load it at the start.
  */
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 
@@ -13,6 +13,10 @@ export type {
   JSONRPCRequest,
   RequestId,
 } from "@modelcontextprotocol/sdk/types.js";
+
+/** JSON-RPC 2.0, section 5.1. */
+export const METHOD_NOT_FOUND = -32601;
+export const INVALID_PARAMS = -32602;
 
 /** The revision of the stateless era that this client speaks. */
 export const MODERN_VERSION = "2026-07-28";

@@ -1,6 +1,6 @@
 /** Owns: what one server does with connections that open, fail, end and are replaced; the connections are fakes. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
+import { type ErrorCode, type ErrorData, ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
 import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/wire.ts";
@@ -741,6 +741,33 @@ describe("a call", () => {
     server.update(definitionOf("s", { exposeResources: false }));
     await expect(call("get_note")).rejects.toMatchObject({ code: "unknown_tool" });
   });
+
+  test.each<[string, ErrorCode, ErrorData, lists: number]>([
+    ["as wrong parameters", "call_rejected", { rpcCode: -32602 }, 2],
+    ["as an unknown method", "call_rejected", { rpcCode: -32601 }, 2],
+    ["by an error of its own", "call_rejected", { rpcCode: -32000 }, 1],
+    ["after it had begun", "call_rejected", { rpcCode: -32602, begun: true }, 1],
+    ["with a status", "call_rejected", { status: 404 }, 1],
+    ["by silence", "call_timeout", {}, 1],
+  ])(
+    "that the server refuses %s -> a list that is older than a minute is asked for once more: %s",
+    async (_how, code, data, lists) => {
+      const { connected, call, server } = setup({ lifecycle: "eager" }, { settings: { idleTimeout: 60 } });
+      let listed = 0;
+      await connected({
+        listTools: async () => [{ name: listed++ === 0 ? "work" : "renamed" }],
+        callTool: () => Promise.reject(new ThreadsError(code, "No such tool.", { data })),
+      });
+      await expect(call()).rejects.toMatchObject({ code });
+      await vi.advanceTimersByTimeAsync(LIMITS.refreshIntervalMs);
+      expect(listed).toBe(1);
+      await vi.advanceTimersByTimeAsync(LIMITS.refreshLongestMs);
+      await expect(call()).rejects.toMatchObject({ code });
+      await vi.advanceTimersByTimeAsync(LIMITS.refreshIntervalMs);
+      expect(listed).toBe(lists);
+      expect(server.tools).toEqual([{ name: lists === 1 ? "work" : "renamed" }]);
+    },
+  );
 
   test("that fails -> not repeated", async () => {
     const callTool = vi.fn<Connection["callTool"]>(() =>
