@@ -27,8 +27,18 @@ test("a tool wants more scope -> the next sign-in asks for all scopes, and the c
   const story = await beside("agreeing");
   expect((await story.signIn()).says).toBe("signed in");
   expect(textOf(await story.at.call(story.name, "echo", {}))).toBe("{}");
+  const connects = (): number =>
+    story.guarded.requests.filter(({ body }) => body.includes('"initialize"')).length;
+  const before = connects();
   expect(await saysOfCall(story, "change")).toBe(WANTS_WRITE);
   expect(story.trusted.grants).toEqual(["authorization_code"]);
+  // Its other tools go on with the token that it has.
+  expect(await story.at.settled(story.name)).toMatchObject({
+    state: "connected",
+    signIn: { state: "signed-in" },
+  });
+  expect(textOf(await story.at.call(story.name, "echo", {}))).toBe("{}");
+  expect(connects()).toBe(before);
   expect((await story.signIn()).says).toBe("signed in");
   expect(textOf(await story.at.call(story.name, "change", {}))).toBe("{}");
   const asked = story.trusted.asked("/authorize").map(({ query }) => scopesOf(query.get("scope")));

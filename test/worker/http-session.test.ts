@@ -617,6 +617,49 @@ test.each<[number, string, string]>([
   await connection.close(soon);
 });
 
+const WANTS_WRITE = 'Bearer error="insufficient_scope", scope="write"';
+test.each<[number, string, method: string, sentence: string, losses: number]>([
+  [401, "Bearer", "tools/call", "(401).", 1],
+  [403, WANTS_WRITE, "tools/call", "(403: it wants more rights: write).", 0],
+  [403, `${WANTS_WRITE}, error_description="ask Ann"`, "resources/read", "write (ask Ann)).", 0],
+  [403, 'Bearer error="insufficient_scope"', "tools/call", "more rights: it does not say which).", 0],
+  [403, 'Bearer error="invalid_token"', "tools/call", "(403).", 1],
+  [403, WANTS_WRITE, "tools/list", "write).", 1],
+])(
+  "%i %s to %s over an open connection -> needs_auth, %s; the credentials are lost: %s",
+  async (status, challenge, method, sentence, losses) => {
+    let isAsked = false;
+    const server = await serve((asked, response) => {
+      if (!isAsked || asked.message.method !== method) return answerWell(asked, response);
+      return response.writeHead(status, { "www-authenticate": challenge }).end();
+    });
+    const lost: ThreadsError[] = [];
+    const headers = { authorization: "Bearer t0ken" };
+    const { connection } = await connect(server, { headers }, { onAuthLost: (error) => lost.push(error) });
+    isAsked = true;
+    const asking = {
+      "tools/call": () => call(connection),
+      "tools/list": () => connection.listTools(never),
+      "resources/read": () =>
+        connection.readResource({
+          tool: "r",
+          uri: "a://b",
+          timeoutMs: 30_000,
+          signal: never,
+          onProgress: () => undefined,
+        }),
+    }[method] as () => Promise<unknown>;
+    const error = await failed(asking());
+    expect(error).toMatchObject({ code: "needs_auth", data: { status, reason: "key-refused" } });
+    expect(error.message).toContain("the headers.authorization of");
+    expect(error.message.endsWith(sentence)).toBe(true);
+    isAsked = false;
+    await connection.listTools(never);
+    expect(lost).toHaveLength(losses);
+    await connection.close(soon);
+  },
+);
+
 /** A server with two pages of tools that answers `refuse` for the second one as often as it is told. */
 async function pagedServer(times: number, refuse: (response: ServerResponse) => void) {
   let refusals = 0;

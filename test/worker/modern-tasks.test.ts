@@ -124,15 +124,18 @@ test("polls that get no answer -> polled again; the call itself is sent once", a
   expect(sentTo(server, "tools/call")).toHaveLength(1);
 });
 
-test.each(["signed out", "wants rights"])(
-  "a task whose poll needs a sign-in (%s) -> another error, since the call has begun; the server needs a sign-in",
-  async (name) => {
+test.each([
+  ["signed out", "needs-auth"],
+  ["wants rights", "connected"],
+])(
+  "a task whose poll needs a sign-in (%s) -> another error, since the call has begun; the server is %s",
+  async (name, state) => {
     const { at, server } = await overHttp(name);
     const failed = await at.failedCall(name, "stays");
     expect(failed).toMatchObject({ code: "call_rejected", data: { server: name, begun: true } });
     expect(failed.remedy).toMatch(/^The server has begun with the call, which may still run there\. ./);
     expect(sentTo(server, "tools/call")).toHaveLength(1);
-    await until(async () => (await at.settled(name)).state === "needs-auth" || undefined);
+    await until(async () => (await at.settled(name)).state === state || undefined);
   },
 );
 

@@ -4,6 +4,7 @@
  */
 import type { ProviderProblem } from "../../../src/shared/protocol/calls.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { known } from "../../shared/json.ts";
 import type { AskUser } from "../asks/asks.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import type { RequestAuth } from "./authorized.ts";
@@ -56,10 +57,14 @@ export class ProviderTokens implements RequestAuth {
   }
 
   /** Pi may have renewed the token since it was sent. Else only the user can help. */
-  async afterRefusal({ sent, isRepeated }: RefusedRequest, signal: AbortSignal): Promise<string> {
+  async afterRefusal(
+    { status, challenge, sent, isRepeated }: RefusedRequest,
+    signal: AbortSignal,
+  ): Promise<string> {
     const token = isRepeated ? undefined : await this.token(signal);
     if (token !== undefined && token !== sent) return token;
     this.#refused = tokenTextOf(sent);
+    if (status === 403) throw this.#explain("scope-wanted", known({ scope: challenge?.scope }));
     throw this.#explain("provider-refused");
   }
 
@@ -76,8 +81,8 @@ export class ProviderTokens implements RequestAuth {
     return answer === undefined || isUnfit ? { problem: "failed" } : answer;
   }
 
-  #explain(kind: SignInProblemKind): Error {
+  #explain(kind: SignInProblemKind, more: { scope?: string } = {}): Error {
     const { server, provider, redact } = this.#options;
-    return explainProblem(new SignInProblem(kind, { what: provider }), { server, redact });
+    return explainProblem(new SignInProblem(kind, { what: provider, ...more }), { server, redact });
   }
 }

@@ -273,9 +273,9 @@ export class Server extends ServerLists {
     return attempt.promise;
   }
 
-  /** Makes a new connection for the user, whatever the state. Rejects with `ThreadsError`. */
-  async reconnect(): Promise<void> {
-    if (this.#phase.name === "connected") this.#dispatch({ type: "renewed", leave: "end" });
+  /** Makes a new connection for the user, whatever the state. `isGentle`: open calls keep theirs. Rejects with `ThreadsError`. */
+  async reconnect(isGentle = false): Promise<void> {
+    if (this.#connected) this.#dispatch(isGentle ? { type: "outdated" } : { type: "renewed", leave: "end" });
     await this.connect("user");
   }
 

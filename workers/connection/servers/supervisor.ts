@@ -178,11 +178,11 @@ export class Supervisor {
     }
   }
 
-  /** Makes a new connection to the named server, or to all. Settles when each has connected or failed. */
-  async reconnect(name: string | undefined): Promise<void> {
+  /** Makes a new connection to the named server, or to all, as `Server.reconnect`. Settles when each has connected or failed. */
+  async reconnect(name: string | undefined, isGentle = false): Promise<void> {
     const enabled = this.servers.filter((server) => server.definition.enabled);
     const wanted = name === undefined ? enabled : [this.get(name)];
-    const outcomes = await Promise.allSettled(wanted.map((server) => server.reconnect()));
+    const outcomes = await Promise.allSettled(wanted.map((server) => server.reconnect(isGentle)));
     // A failure is in the server's state; a refusal is the only answer that the user gets.
     const [outcome] = outcomes;
     if (name !== undefined && outcome?.status === "rejected" && !this.get(name).definition.enabled)

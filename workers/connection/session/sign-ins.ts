@@ -175,7 +175,8 @@ export function createSignInRequests(
 
   /** Answers the number of its tools if it has connected. A failure is in the server's status. */
   const connect = async (name: string): Promise<number | undefined> => {
-    await supervisor().reconnect(name);
+    // The server may be connected, and have wanted more rights for one call: others need not end for that.
+    await supervisor().reconnect(name, true);
     const server = supervisor().servers.find((one) => one.name === name);
     return server?.phase === "connected" ? server.toolCount : undefined;
   };

@@ -194,7 +194,7 @@ const later = ({ server }: Facts): string =>
 const login = ({ what }: Facts): string => `Run /login ${what} in Pi.`;
 const register = ({ url = "the authorization server" }: Facts): string =>
   `Register a client at ${url}, and write its id as oauth.clientId.`;
-const UNSAID = "it does not say which";
+export const UNSAID = "it does not say which";
 const said = (text: string | undefined): string => (text ? `: ${text.replace(/\.$/, "")}` : "");
 
 const WORDS = {
@@ -238,7 +238,11 @@ const WORDS = {
     "connect_failed",
   ],
   moved: [({ found }) => `it has moved to another authorization server${found ? ` (${found})` : ""}`, signIn],
-  "scope-wanted": [({ scope = UNSAID }) => `it wants more rights: ${scope}`, signIn],
+  // `what`: the provider whose token it is, if it is one of Pi.
+  "scope-wanted": [
+    ({ scope = UNSAID }) => `it wants more rights: ${scope}`,
+    (facts) => (facts.what === undefined ? signIn : login)(facts),
+  ],
   "scope-loop": [
     ({ scope = UNSAID }) => `two sign-ins have not given it the rights that it wants: ${scope}`,
     "Its operator must look at what the authorization server grants. A restart of Pi tries again.",

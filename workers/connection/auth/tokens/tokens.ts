@@ -188,7 +188,8 @@ export class ServerTokens {
     const now = record?.access_token === undefined ? given?.tokens : record;
     // Another process or the user has written other tokens meanwhile.
     if (now !== undefined && now.access_token !== sent && !wantsScope) return now;
-    if (wantsScope && sent !== undefined) throw this.#lost(this.#refusal(true));
+    // The token is as good as before for what it may do.
+    if (wantsScope) throw sent === undefined ? this.#lost(this.#refusal(true)) : this.#refusal(true);
     // A token that lives for moments may have ended before the server saw it.
     const isFreshlyRefused =
       isRepeated && sent !== undefined && !isExpired(record ?? {}, this.#context.nowMs());

@@ -16,9 +16,11 @@ import {
   ThreadsError,
 } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { commandFor, keyAdvice } from "../../../shared/commands.ts";
 import { type AuthChallenge, parseChallenge } from "../../auth/auth.ts";
+import { UNSAID } from "../../auth/model/model.ts";
 import type { RpcError } from "../../mcp/modern/era.ts";
 import { INVALID_PARAMS } from "../../mcp/wire/wire.ts";
 import { type Excess, TooLarge } from "../../messages/too-large.ts";
@@ -103,7 +105,8 @@ export type HttpFailure =
   | { kind: "other"; message: string; cause?: unknown };
 
 const REFUSES_STREAMABLE = new Set([404, 405, 406, 415]);
-const SIGN_IN_HELPS = new Set(["invalid_token", "insufficient_scope"]);
+const LACKS_RIGHTS = "insufficient_scope";
+const SIGN_IN_HELPS = new Set(["invalid_token", LACKS_RIGHTS]);
 
 const CERTIFICATE =
   /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_|HOSTNAME_MISMATCH$|INVALID_CA$|INVALID_PURPOSE$)/;
@@ -314,6 +317,25 @@ function challengeData(challenge: AuthChallenge | undefined, { redact }: HttpAdd
   return { challenge: Object.fromEntries(shown) };
 }
 
+/** RFC 6750, section 3.1: the request needs more than the credentials give, which are as good as before for others. */
+function wantedRights(challenge: AuthChallenge | undefined): string | undefined {
+  if (challenge?.error !== LACKS_RIGHTS) return undefined;
+  const { scope = UNSAID, errorDescription } = challenge;
+  return `it wants more rights: ${scope}${errorDescription === undefined ? "" : ` (${errorDescription})`}`;
+}
+
+/**
+ * Whether the failure of a request says that the server takes the credentials of the connection for nothing any more. One that
+ * wants more rights for this request (MCP 2025-11-25, basic/authorization, "Scope Challenge Handling") does other things with
+ * them; but a server that does not list its tools is of no use.
+ */
+export function losesAuth({ code, data }: ThreadsError, method: string): boolean {
+  if (code !== "needs_auth") return false;
+  const challenge = isObject(data?.challenge) ? data.challenge : {};
+  const isOfRequest = data?.reason === "scope-wanted" || challenge.error === LACKS_RIGHTS;
+  return !isOfRequest || method === "tools/list";
+}
+
 const keyNames = (credentials: readonly string[]): string =>
   credentials.map((path) => (path === "url" ? "key in the url" : path)).join(" and the ");
 
@@ -323,7 +345,7 @@ const SIGNING_ADVICE =
 function needsAuth(failure: Failed<"needs-auth">, address: HttpAddress): Explanation {
   const { status, challenge, text } = failure;
   const { server, credentials, keyPlace } = address;
-  const words = challenge?.errorDescription ?? text;
+  const words = wantedRights(challenge) ?? challenge?.errorDescription ?? text;
   const isRefused = credentials.length > 0;
   const isSigned = credentials.includes(SIGNING_KEY);
   // Where the configuration switches the sign-in off that the server offers, no key is known to be wanted.

@@ -33,6 +33,7 @@ import {
   explainRequest,
   type HttpAddress,
   type HttpFailure,
+  losesAuth,
   NO_SESSION,
   retryDelay,
   UNSENT,
@@ -218,7 +219,7 @@ async function open({ kind, cookies, make, speak }: Attempt, connect: HttpConnec
         const request = { method, call, hasBegun };
         const explained = failure ?? explainRequest(classifyFailure(error), request, address);
         // The caller gets its error before the connection ends.
-        if (explained.code === "needs_auth") setImmediate(() => connect.onAuthLost?.(explained));
+        if (losesAuth(explained, method)) setImmediate(() => connect.onAuthLost?.(explained));
         return explained;
       },
     },

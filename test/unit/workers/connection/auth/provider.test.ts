@@ -94,6 +94,20 @@ test("the same token again -> it is sent once, and the error names /login", asyn
   expect(sent).toEqual(["Bearer mine"]);
 });
 
+test("a token that lacks rights for a request -> the error names them, and /login", async () => {
+  const challenge = { scheme: "Bearer", error: "insufficient_scope", scope: "write" };
+  const { auth } = await send("mine", 0, { token: "mine" }, { token: "mine" });
+  const refused = { status: 403, challenge, sent: "mine", isRepeated: false, address: undefined };
+  await expect(
+    auth.of(serverOf({ entry: { auth: { provider: "radius" } } }))?.afterRefusal(refused, signal),
+  ).rejects.toMatchObject({
+    code: "needs_auth",
+    message: "s: it wants more rights: write.",
+    remedy: "Run /login radius in Pi.",
+    data: { reason: "scope-wanted", scope: "write" },
+  });
+});
+
 test("a renewed token that is refused, too -> no third request", async () => {
   const { outcomes, sent } = await send(
     "other",

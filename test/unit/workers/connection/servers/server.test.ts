@@ -252,6 +252,27 @@ describe("a connection that ends", () => {
     await next;
   });
 
+  test.each([
+    ["the user reconnects", false],
+    ["the user has signed in for more rights", true],
+  ])("%s -> another connection at once; calls that are open go on: %s", async (_why, isGentle) => {
+    const { server, connected, opening, call } = setup();
+    const answer = pending<CallToolResult>();
+    const connection = await connected({ callTool: () => answer.promise });
+    const open = call();
+    await settle();
+    const again = server.reconnect(isGentle);
+    await settle();
+    opening(1).open();
+    await again;
+    expect(server.phase).toBe("connected");
+    expect(connection.closes).toHaveLength(isGentle ? 0 : 1);
+    answer.resolve({ content: [] });
+    await open;
+    await settle();
+    expect(connection.closes).toHaveLength(1);
+  });
+
   test("its credentials are refused, and the server is closed -> its connection ends with it", async () => {
     const { server, connected, opening, call } = setup();
     const connection = await connected({ callTool: () => pending<CallToolResult>().promise });
