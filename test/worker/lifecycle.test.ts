@@ -564,10 +564,12 @@ describe("tool lists", () => {
     expect(at.events.filter(({ type }) => type === "catalog").length).toBeLessThanOrEqual(lists.length + 1);
   });
 
-  test("cursors without end -> the first 200 pages, and the server works", async () => {
+  test("cursors without end -> the first 200 pages, a line of the log, and the server works", async () => {
     const at = await listed();
     expect(await at.settled("endless")).toMatchObject({ state: "connected", toolCount: LIMITS.listPages });
     expect(textOf(await at.call("endless", "tool199"))).toBe("tool199");
+    const cut = "endless lists its tools on more than 200 pages; further pages were not asked for";
+    expect((await at.log()).split(cut)).toHaveLength(2);
   });
 
   test("slow pages without end -> connect_timeout, the process is gone", async () => {

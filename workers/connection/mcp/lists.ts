@@ -43,6 +43,8 @@ const NAMED = 20;
 const NAME_CHARS = 100;
 const MEBIBYTE = 1024 * 1024;
 
+const TOO_MANY_PAGES = `more than ${LIMITS.listPages} pages; further pages were not asked for`;
+
 /** The items of one list over all of its pages, up to a number of items and of bytes. Items beyond that are named in a note. */
 export class KeptList<T extends { name: string }> {
   readonly items: T[] = [];
@@ -82,9 +84,9 @@ export class KeptList<T extends { name: string }> {
     if (this.#named.length < NAMED) this.#named.push(item.name.slice(0, NAME_CHARS).toWellFormed());
   }
 
-  /** One line that names the items left out, worded to follow the server's name; undefined if there are none. */
+  /** One line about what is left out, worded to follow the server's name, with the names that are known; undefined if nothing is. */
   note(): string | undefined {
-    if (!this.isFull) return undefined;
+    if (!this.isFull) return this.hasMorePages ? `lists its ${this.#what} on ${TOO_MANY_PAGES}` : undefined;
     const unnamed = this.#leftOut - this.#named.length;
     const more = unnamed > 0 ? ` and ${unnamed.toLocaleString("en")} more` : "";
     const pages = this.hasMorePages ? "; further pages were not asked for" : "";
@@ -92,13 +94,13 @@ export class KeptList<T extends { name: string }> {
   }
 }
 
-/** `takePage` answers false if no further page is wanted. */
+/** `takePage` answers false if no further page is wanted. Answers whether the server has more pages than are asked for. */
 async function listPages(
   send: SendRequest,
   { signal, limitMs, era }: Listing,
   method: string,
   takePage: (result: Result) => boolean | Promise<boolean>,
-): Promise<void> {
+): Promise<boolean> {
   const seen = new Set<string>();
   const startedAt = performance.now();
   let cursor: string | undefined;
@@ -106,13 +108,14 @@ async function listPages(
     const request = { method, ...(cursor === undefined ? {} : { params: { cursor } }) };
     const timeout = Math.max(1, limitMs - (performance.now() - startedAt));
     const result = await send(request, { signal, timeout });
-    if (!(await takePage(result))) return;
+    if (!(await takePage(result))) return false;
     const next = result.nextCursor;
     // Servers of the old era write an empty cursor for none; in the new one it is a cursor (server/utilities/pagination).
-    if (typeof next !== "string" || (next === "" && era === "legacy") || seen.has(next)) return;
+    if (typeof next !== "string" || (next === "" && era === "legacy") || seen.has(next)) return false;
     seen.add(next);
     cursor = next;
   }
+  return true;
 }
 
 const NOTED_TOOLS = 20;
@@ -125,7 +128,7 @@ export async function listTools(send: SendRequest, listing: Listing): Promise<Ca
   const unbounded: string[] = [];
   const taskOnly: string[] = [];
   const reader = createReader();
-  await listPages(send, listing, "tools/list", async (result) => {
+  const isCut = await listPages(send, listing, "tools/list", async (result) => {
     for (const [index, raw] of asList(result.tools).entries()) {
       if (index % TOOLS_A_STEP === 0) await inTurn(reader);
       const listed = normalizeTool(raw);
@@ -145,6 +148,7 @@ export async function listTools(send: SendRequest, listing: Listing): Promise<Ca
     listing.onNote(
       `tools left out, which run only as tasks of MCP 2025-11-25: ${taskOnly.slice(0, NOTED_TOOLS).join(", ")}`,
     );
+  tools.hasMorePages ||= isCut;
   const note = tools.note();
   if (note !== undefined) listing.onNote(note);
   return tools.items;
@@ -176,12 +180,13 @@ async function listOne<T extends { name: string }>(
   const kept = new KeptList<T>(method.replace("/list", ""), most);
   const tellsMore = (): boolean => limit !== undefined || kept.items.length < most;
   try {
-    await listPages(send, listing, method, (result) => {
+    const isCut = await listPages(send, listing, method, (result) => {
       onPage?.(result);
       for (const item of read(result[field])) kept.add(item);
       kept.hasMorePages = kept.isFull && result.nextCursor !== undefined;
       return !kept.isFull && tellsMore();
     });
+    kept.hasMorePages ||= isCut;
   } catch (error) {
     // A server with resources need not have templates, and often answers this.
     if (error instanceof Error && "code" in error && error.code === METHOD_NOT_FOUND) return [];
@@ -271,7 +276,7 @@ export async function getSkill(
  */
 export async function readDirectory(send: SendRequest, listing: Listing, uri: string): Promise<string[]> {
   const found: string[] = [];
-  await listPages(
+  const isCut = await listPages(
     (request, options) => send({ ...request, params: { ...request.params, uri } }, options),
     listing,
     "resources/directory/read",
@@ -283,5 +288,6 @@ export async function readDirectory(send: SendRequest, listing: Listing, uri: st
       return found.length < LIMITS.skillFiles;
     },
   );
+  if (isCut) listing.onNote(`lists a folder of a skill on ${TOO_MANY_PAGES}`);
   return found;
 }

@@ -90,6 +90,14 @@ describe("skills/list", () => {
     const ever = server((_, count) => ({ skills: [], nextCursor: `${count}` }));
     expect((await ever.list())?.skills).toEqual([]);
     expect(ever.asked).toHaveLength(LIMITS.listPages);
+    expect(ever.notes).toEqual(["lists its skills on more than 200 pages; further pages were not asked for"]);
+    const just = server((_, count) => ({
+      skills: [],
+      ...(count < LIMITS.listPages && { nextCursor: `${count}` }),
+    }));
+    await just.list();
+    expect(just.asked).toHaveLength(LIMITS.listPages);
+    expect([...again.notes, ...just.notes]).toEqual([]);
   });
 
   test("10,000 on one page -> the first thousand, and a note that names others", async () => {
@@ -189,6 +197,9 @@ describe("resources/directory/read", () => {
     const { at, found } = read((_, count) => ({ resources: [], nextCursor: `${count}` }));
     expect(await found).toEqual([]);
     expect(at.asked).toHaveLength(LIMITS.listPages);
+    expect(at.notes).toEqual([
+      "lists a folder of a skill on more than 200 pages; further pages were not asked for",
+    ]);
   });
 });
 
