@@ -116,6 +116,11 @@ const FAULTS: Record<string, { answer: OddAnswer; says: (story: StoryBeside) => 
     says: (story) =>
       `web: ${tokenUrl(story)} answered status 429. Nothing is lost: the next call or /mcp auth web tries again.`,
   },
+  "status 429 that asks to wait 31 years": {
+    answer: (_request, response) => response.writeHead(429, { "retry-after": "999999999" }).end(),
+    says: (story) =>
+      `web: ${tokenUrl(story)} answered status 429. Nothing is lost: the next call or /mcp auth web tries again.`,
+  },
   "a reset connection": {
     answer: (_request, response) => response.destroy(),
     says: (story) =>

@@ -2,6 +2,7 @@
 import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
 import { connectHttp } from "../../workers/connection/transports/http/http.ts";
 import {
@@ -201,13 +202,18 @@ test("connectHttp: Retry-After of one second -> waits as long", async () => {
   expect(notes[0]).toContain("trying again in 1000 ms");
 });
 
-test("connectHttp: Retry-After of a minute -> no second attempt", async () => {
+test.each([
+  ["60", 60_000],
+  ["999999999", LIMITS.longestTimerMs],
+  ["Fri, 31 Dec 9999 23:59:59 GMT", LIMITS.longestTimerMs],
+])("connectHttp: Retry-After: %s -> no second attempt, told as %i ms", async (after, retryAfterMs) => {
   const server = await serve((_asked, response) =>
-    response.writeHead(429, { "retry-after": "60" }).end("slow down"),
+    response.writeHead(429, { "retry-after": after }).end("slow down"),
   );
   const error = await refusal({ url: server.url });
-  expect(error.message).toContain("answered status 429: slow down and asks to wait 60 s");
-  expect(error.data).toEqual({ server: "web", status: 429, retryAfterMs: 60_000, reason: "busy" });
+  const seconds = Math.ceil(retryAfterMs / 1_000);
+  expect(error.message).toContain(`answered status 429: slow down and asks to wait ${seconds} s`);
+  expect(error.data).toEqual({ server: "web", status: 429, retryAfterMs, reason: "busy" });
   expect(server.log).toHaveLength(1);
 });
 

@@ -6,6 +6,7 @@ import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { describe, expect, test } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { ServerAsks } from "../../workers/connection/asks/asks.ts";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
 import type { Connection, ConnectOptions } from "../../workers/connection/mcp/connection.ts";
@@ -602,6 +603,20 @@ test("a lost session, and a new one needs a sign-in -> needs_auth", async () => 
   await connection.close(soon);
 });
 
+test.each(["999999999", "-5", "Fri, 31 Dec 9999 23:59:59 GMT"])(
+  "a call answered 429 with Retry-After: %s -> refused at once, with a time that is bounded",
+  async (after) => {
+    const server = await serve(onCall((response) => response.writeHead(429, { "retry-after": after }).end()));
+    const { connection } = await connect(server);
+    const error = await failed(call(connection));
+    const askedMs = after === "-5" ? 0 : LIMITS.longestTimerMs;
+    expect(error).toMatchObject({ code: "call_rejected", data: { retryAfterMs: askedMs } });
+    expect(error.message).toContain(`asks to wait ${Math.ceil(askedMs / 1_000)} s`);
+    expect(server.log.filter((line) => line === "POST tools/call")).toHaveLength(1);
+    await connection.close(soon);
+  },
+);
+
 test.each<[number, string, string]>([
   [401, "needs_auth", "was refused: URL answered 401: told."],
   [400, "call_rejected", "was refused: URL answered status 400: told."],
@@ -715,10 +730,15 @@ describe("a server with too much to do refuses a page of a list", () => {
     await connection.close(soon);
   });
 
-  test("it asks for a minute -> not asked again", async () => {
-    const server = await pagedServer(9, (response) => response.writeHead(429, { "retry-after": "60" }).end());
+  test.each([
+    ["a minute", "60", 60_000],
+    ["31 years", "999999999", LIMITS.longestTimerMs],
+    ["the year 9999", "Fri, 31 Dec 9999 23:59:59 GMT", LIMITS.longestTimerMs],
+  ])("it asks for %s -> not asked again", async (_name, after, retryAfterMs) => {
+    const headers = { "retry-after": after };
+    const server = await pagedServer(9, (response) => response.writeHead(429, headers).end());
     const { connection } = await connect(server);
-    expect((await failed(connection.listTools(never))).data).toMatchObject({ retryAfterMs: 60_000 });
+    expect((await failed(connection.listTools(never))).data).toMatchObject({ retryAfterMs });
     expect(pages(server)).toBe(2);
     await connection.close(soon);
   });

@@ -143,12 +143,11 @@ export const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EAI_FA
 export const mediaType = (headers: IncomingHttpHeaders): string | undefined =>
   headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
 
-/** `Retry-After` (RFC 9110, section 10.2.3): seconds or a date. */
+/** `Retry-After` (RFC 9110, section 10.2.3): seconds or a date, of which a server may name any. */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   if (value === undefined) return undefined;
-  if (/^\d+$/.test(value.trim())) return Number(value) * 1_000;
-  const at = Date.parse(value);
-  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
+  const askedMs = /^\d+$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - nowMs;
+  return Number.isNaN(askedMs) ? undefined : Math.min(Math.max(0, askedMs), LIMITS.longestTimerMs);
 }
 
 /** Codes with which servers of the old era refuse a request that no handshake came before, or of a session that they do not know. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import { parseChallenge } from "../../../../../../workers/connection/auth/auth.ts";
 import { TooLarge } from "../../../../../../workers/connection/messages/too-large.ts";
 import { createRedactor } from "../../../../../../workers/connection/secrets/redact.ts";
@@ -132,6 +133,13 @@ test.each([
   ["Thu, 01 Jan 2026 00:00:10 GMT", 10_000],
   ["Wed, 31 Dec 2025 00:00:00 GMT", 0],
   ["soon", undefined],
+  ["", undefined],
+  ["-5", 0],
+  ["-999999999", undefined],
+  ["1e9", undefined],
+  ["999999999", LIMITS.longestTimerMs],
+  ["9".repeat(400), LIMITS.longestTimerMs],
+  ["Fri, 31 Dec 9999 23:59:59 GMT", LIMITS.longestTimerMs],
 ])("parseRetryAfter(%s) -> %s ms", (value, ms) => {
   expect(parseRetryAfter(value, Date.UTC(2026, 0, 1))).toBe(ms);
 });
@@ -145,6 +153,7 @@ test.each<[string, HttpFailure, number, number | undefined]>([
   ["busy that asks for 2 s", busy(2_000), 0, 2_000],
   ["busy that asks for nothing", busy(0), 1, 1_000],
   ["busy that asks for a minute", busy(60_000), 0, undefined],
+  ["busy that asks for the longest time", busy(LIMITS.longestTimerMs), 0, undefined],
   ["certificate", { kind: "certificate", code: "CERT_HAS_EXPIRED" }, 0, undefined],
   ["sign-in", { kind: "needs-auth", status: 401, challenge: undefined, text: "" }, 0, undefined],
   ["rejected", { kind: "rejected", status: 400, text: "" }, 0, undefined],
