@@ -9,13 +9,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { openHub } from "../../workers/connection/hub/link.ts";
+import { sharedStarter } from "../../workers/connection/transports/stdio/shared.ts";
 import { ProcessEnd } from "../../workers/shared/programs/end.ts";
 import { spawnServer } from "../../workers/shared/programs/processes.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { type HubHome, hubHome, hubLog, reportOf, SESSION, startHub, startSession } from "../support/hub.ts";
-import { attach, joined, type Peer } from "../support/hub-peer.ts";
+import { attach, attachOf, joined, type Peer } from "../support/hub-peer.ts";
 import { amount } from "../support/long.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
+import { connectOptions } from "../unit/workers/connection/mcp/support.ts";
 
 interface Recorded extends HubHome {
   env: { RECORD: string };
@@ -298,6 +300,26 @@ describe("sessions", () => {
       /lost its connection to the hub/,
     );
   });
+
+  test.each(["while the hub is looked for", "before the process is asked for"])(
+    "one that is given up %s, and lives on -> the hub does not wait for it",
+    async (when) => {
+      const home = await hubHome();
+      const hub = await startHub(home, { times: { endMs: 300, lookMs: 5_000 } });
+      const up = new AbortController();
+      const { launch } = attachOf(home);
+      const use = { agentDir: home.agentDir, idleMs: 1, isWanted: true };
+      const starting = sharedStarter(launch, connectOptions({ signal: up.signal }), {
+        ...use,
+        onUnusable: (why) => expect.unreachable(why),
+        onChange: () => undefined,
+      });
+      if (when === "while the hub is looked for") up.abort();
+      expect(await starting).toBeTypeOf("function");
+      up.abort();
+      expect(await waitGone([hub], 10_000)).toEqual([]);
+    },
+  );
 
   test("one that is far behind and reads slowly -> it gets all of a flood: only one that reads nothing is dropped", async () => {
     const home = await hubHome();

@@ -19,17 +19,31 @@ import { capabilitiesOf } from "../../mcp/both-eras.ts";
 import type { ConnectOptions, HubUse } from "../../mcp/connection.ts";
 import { TooLarge } from "../../messages/too-large.ts";
 
+/** A connection for the first who takes it. One that nobody has taken when the connect is given up is closed: the hub waits for it. */
+function forOne(socket: Socket, signal: AbortSignal): () => Socket | undefined {
+  let unused: Socket | undefined = socket;
+  const take = (): Socket | undefined => {
+    const taken = unused;
+    unused = undefined;
+    signal.removeEventListener("abort", close);
+    return taken;
+  };
+  const close = (): void => void take()?.destroy();
+  signal.addEventListener("abort", close);
+  if (signal.aborted) close();
+  return take;
+}
+
 /** Starts the use of the server. Undefined if there is no hub: then the session has a server of its own. */
 export async function sharedStarter(
   launch: Launch,
   options: ConnectOptions,
   { agentDir, onUnusable, onChange, ...use }: HubUse,
 ): Promise<(() => ServerProcess) | undefined> {
-  const { definition, maxMessageBytes } = options;
-  let first: Promise<Socket> | undefined;
+  const { definition, maxMessageBytes, signal } = options;
+  let takeFirst: () => Socket | undefined;
   try {
-    const socket = await openHub(agentDir, use.isWanted);
-    first = Promise.resolve(socket);
+    takeFirst = forOne(await openHub(agentDir, use.isWanted), signal);
   } catch (error) {
     if (!(error instanceof HubUnusable)) throw error;
     onUnusable(error.message);
@@ -50,8 +64,8 @@ export async function sharedStarter(
     pid: process.pid,
   };
   return () => {
-    const link = first ?? openHub(agentDir);
-    first = undefined;
+    const first = takeFirst();
+    const link = first ? Promise.resolve(first) : openHub(agentDir);
     return new SharedServerProcess(link, attach, onChange);
   };
 }
