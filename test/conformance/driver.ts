@@ -6,13 +6,13 @@
  * credentials or calls in `MCP_CONFORMANCE_CONTEXT`.
  * Called by: support.ts, in the process of the tests. As a program: a person who runs one scenario by hand.
  */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describeError, ThreadsError } from "../../src/shared/protocol/errors.ts";
 import { endHub } from "../support/end-hub.ts";
 import { type PlainSession, startPlainSession } from "../support/plain-session.ts";
 import type { User } from "../support/signing-in.ts";
+import { makeTempFolder } from "../support/temp-folder.ts";
 
 /** The revision that has a wire of its own. */
 const STATELESS = "2026-07-28";
@@ -231,7 +231,7 @@ export interface Client {
 
 /** Starts the client, without a server. */
 export async function startClient(): Promise<Client> {
-  const dir = await mkdtemp(join(tmpdir(), "pmt-conformance-"));
+  const dir = await makeTempFolder("pmt-conformance");
   const place = { agentDir: join(dir, "agent"), cwd: dir };
   await mkdir(place.agentDir);
   const configure = (mcpServers: Record<string, unknown>, settings = {}): Promise<void> =>

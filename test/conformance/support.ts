@@ -4,14 +4,14 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { enableCompileCache } from "node:module";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, inject, test } from "vitest";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
+import { makeTempFolder } from "../support/temp-folder.ts";
 import { type Over, startClient } from "./driver.ts";
 import { ALL, EXPECTED_FAILURES, LEFT_OUT, OVER_STDIO, RUN, SUITES } from "./scenarios.ts";
 
@@ -149,7 +149,7 @@ async function readResults(folder: string): Promise<{ report: string; proven: nu
 
 async function runScenario(suite: SuiteName, scenario: string, way: Over = "http"): Promise<Outcome> {
   over = way;
-  const results = await mkdtemp(join(tmpdir(), "pmt-conformance-results-"));
+  const results = await makeTempFolder("pmt-conformance-results");
   const limits = ["--timeout", String(SCENARIO_MS), "--output-dir", results];
   const args = ["client", "--command", COMMAND, "--scenario", scenario, ...limits, ...SUITES[suite].args];
   const { code, said } = await run(suite, args);
@@ -162,7 +162,7 @@ async function runScenario(suite: SuiteName, scenario: string, way: Over = "http
 
 /** Runs a scenario against the server at the address. */
 export async function runServerScenario(suite: SuiteName, scenario: string, url: string): Promise<Outcome> {
-  const results = await mkdtemp(join(tmpdir(), "pmt-conformance-results-"));
+  const results = await makeTempFolder("pmt-conformance-results");
   const args = ["server", "--url", url, "--scenario", scenario, "--output-dir", results];
   const { code } = await run(suite, [...args, ...SUITES[suite].args]);
   const { report, proven } = await readResults(results);

@@ -2,11 +2,11 @@
  * Fetches the real Pi once, before any test; if that fails, the run ends here with the reason. Makes the folder for the
  * code that Pi transforms and compiles, which the homes of one test run share.
  */
-import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { ensurePi } from "./pi-host.ts";
+import { makeTempFolder } from "./temp-folder.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -17,7 +17,7 @@ declare module "vitest" {
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await ensurePi();
-  const caches = await mkdtemp(join(tmpdir(), "pmt-caches-"));
+  const caches = await makeTempFolder("pmt-caches");
   await symlink(await transforms(), join(caches, "jiti"), "junction");
   project.provide("piCaches", caches);
   // A test process that is ending may still write compiled code there, which makes its folder not empty for a moment.

@@ -5,8 +5,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,6 +18,7 @@ import type { HubBoot } from "../../workers/hub.ts";
 import { ensureFolder, type HubPlace, readSecret, writeSecret } from "../../workers/shared/hub/place.ts";
 import { onCleanup } from "./cleanup.ts";
 import { killMarked, processesWithMarker, waitGone } from "./processes.ts";
+import { makeTempFolder } from "./temp-folder.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 export const BUILT_HUB = join(root, "dist", "workers", "hub.js");
@@ -44,7 +44,7 @@ export async function endHub(agentDir: string, place = placeOf(agentDir)): Promi
 
 /** An agent folder of its own, whose hub ends with the test. */
 export async function hubHome(): Promise<HubHome> {
-  const agentDir = await mkdtemp(join(await realpath(tmpdir()), "pmt-hub-"));
+  const agentDir = await makeTempFolder("pmt-hub");
   const place = placeOf(agentDir);
   onCleanup(async () => {
     await endHub(agentDir, place);

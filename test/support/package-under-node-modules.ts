@@ -5,10 +5,10 @@
  * `.ts` to run, which Node refuses below `node_modules`, or if a dependency is not bundled.
  */
 import { existsSync, rmSync } from "node:fs";
-import { copyFile, mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { copyFile, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { packInto, unpackAs } from "./npm-pack.ts";
+import { makeTempFolder } from "./temp-folder.ts";
 
 const PACKAGE_NAME = "pi-mcp-threads";
 const PROJECT_DIR = join(import.meta.dirname, "..", "..");
@@ -49,7 +49,7 @@ export async function unpackBelow(root: string): Promise<string> {
 }
 
 async function unpack(): Promise<UnpackedPackage> {
-  const root = await mkdtemp(join(await realpath(tmpdir()), "pi-package-"));
+  const root = await makeTempFolder("pi-package");
   const removeAtExit = (): void => rmSync(root, { recursive: true, force: true });
   process.once("exit", removeAtExit);
   const dir = await unpackBelow(root);

@@ -3,10 +3,10 @@
  * Must not: start Pi.
  * Called by: end-to-end tests and benches; pi-process.ts reads the environment from it.
  */
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { killMarked } from "./processes.ts";
+import { makeTempFolder } from "./temp-folder.ts";
 
 /** The provider and model names in every home's models.json. */
 export const STUB_PROVIDER = "stub";
@@ -80,7 +80,7 @@ export interface PiHome {
 
 /** Makes a home below the system's temp folder. Its path is short: sockets below it stay under 104 bytes. */
 export async function createHome(options: HomeOptions = {}): Promise<PiHome> {
-  const dir = await mkdtemp(join(await realpath(tmpdir()), "pmt-"));
+  const dir = await makeTempFolder("pmt");
   const agentDir = join(dir, ".pi", "agent");
   const cwd = join(dir, "project");
   const tmpDir = join(dir, "tmp");

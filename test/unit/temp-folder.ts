@@ -1,11 +1,10 @@
 /** Owns: one temp folder per test, removed after it. */
-import { mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import { onCleanup } from "../support/cleanup.ts";
+import { makeTempFolder } from "../support/temp-folder.ts";
 
 export async function tempFolder(): Promise<string> {
-  const folder = await mkdtemp(join(await realpath(tmpdir()), "pmt-unit-"));
+  const folder = await makeTempFolder("pmt-unit");
   onCleanup(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }

@@ -1,13 +1,13 @@
 /** Owns: proxies and certificate authorities from environment variables, in a worker thread of a separate process. */
 import { execFile, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { answerWell, serve } from "../support/http-server.ts";
 import { oneFile } from "../support/one-file.ts";
+import { makeTempFolder } from "../support/temp-folder.ts";
 
 const run = promisify(execFile);
 const fixtures = join(import.meta.dirname, "..", "fixtures", "http");
@@ -66,7 +66,7 @@ async function certificate(name: string, subject: string): Promise<{ key: string
 }
 
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), "http-tls-"));
+  dir = await makeTempFolder("http-tls");
   const ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
   const files = ["-keyout", join(dir, "ca.key"), "-out", authority()];
   await run("openssl", ["req", "-x509", ...ec, ...files, "-subj", "/CN=Test authority", "-days", "2"]);

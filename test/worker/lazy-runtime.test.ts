@@ -1,15 +1,15 @@
 /** Owns: the runtime of a session from its first moment, before its code is loaded. */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeOptions } from "../../src/runtime/contract.ts";
 import { prepareRuntime, startRuntimeLater } from "../../src/runtime/later.ts";
 import type { SessionFacts } from "../../src/shared/protocol/session.ts";
+import { makeTempFolder } from "../support/temp-folder.ts";
 
 let folder = "";
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "lazy-runtime-"));
+  folder = await makeTempFolder("lazy-runtime");
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -3,12 +3,12 @@
  * worker. The test copies the packed worker files; its cache worker hangs at a tool named `hang`, as a faulty schema
  * repair once did.
  */
-import { cp, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { catalogFrom } from "../../src/catalog/catalog.ts";
+import { makeTempFolder } from "../support/temp-folder.ts";
 import { builtWorker, createPlace, fixture, newestCatalog, start, until } from "./support.ts";
 
 const BREAKS = `
@@ -23,7 +23,7 @@ export const publish = (task) => {
 `;
 
 async function breakingWorker(): Promise<URL> {
-  const folder = await mkdtemp(join(tmpdir(), "pmt-workers-"));
+  const folder = await makeTempFolder("pmt-workers");
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await cp(dirname(fileURLToPath(builtWorker)), folder, { recursive: true });
   await writeFile(join(folder, "package.json"), '{"type":"module"}');

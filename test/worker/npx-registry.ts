@@ -4,13 +4,13 @@
  * Must not: run npm. A test that asks for another version finds nothing.
  */
 import { execFile } from "node:child_process";
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { onCleanup } from "../support/cleanup.ts";
 import { type Published, type Registry, startRegistry } from "../support/npm-registry.ts";
 import { oneFile } from "../support/one-file.ts";
+import { makeTempFolder } from "../support/temp-folder.ts";
 
 export const MEMORY = "@modelcontextprotocol/server-memory";
 
@@ -45,7 +45,7 @@ async function packed(
   more: Record<string, unknown> = {},
 ): Promise<Published> {
   const manifest = { name, version, type: "module", bin: { [bin]: "program.mjs" }, ...more };
-  const folder = await mkdtemp(join(tmpdir(), "pmt-npx-package-"));
+  const folder = await makeTempFolder("pmt-npx-package");
   try {
     await mkdir(join(folder, "package"));
     await writeFile(join(folder, "package", "package.json"), JSON.stringify(manifest));

@@ -5,8 +5,7 @@
  * npm's own registry.
  */
 import { spawn } from "node:child_process";
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { NpxLaunch } from "../../workers/connection/npx/launch.ts";
@@ -16,6 +15,7 @@ import { forWholeFile } from "../support/cleanup.ts";
 import { connectOptions } from "../support/http-server.ts";
 import { ALL_ROWS, amount, repeats } from "../support/long.ts";
 import { descendants, waitGone } from "../support/processes.ts";
+import { makeTempFolder } from "../support/temp-folder.ts";
 import { MEMORY, startNpxRegistry } from "./npx-registry.ts";
 
 /** 1: npm's own registry, with packages of many files and versions. */
@@ -36,7 +36,7 @@ let exited: number[];
 let count = 0;
 
 beforeAll(async () => {
-  root = await mkdtemp(join(await realpath(tmpdir()), "pmt-npx-"));
+  root = await makeTempFolder("pmt-npx");
   npmCache = join(root, "npm-cache");
   registry = isReal ? {} : { npm_config_registry: (await forWholeFile(startNpxRegistry)).url };
 });

@@ -3,12 +3,12 @@
  * where its headers go and where they do not, its end, and its failures. The example of the documentation is run as it stands.
  */
 import { createHash, createHmac } from "node:crypto";
-import { mkdtemp, readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type Asked, answerWell, type Handler, serve, type TestServer } from "../support/http-server.ts";
 import { waitGone } from "../support/processes.ts";
+import { makeTempFolder } from "../support/temp-folder.ts";
 import { fixtures, root, start, textOf } from "./support.ts";
 
 const KEY = "signing-key-4711";
@@ -33,7 +33,7 @@ async function signing(
     handler = answerWell,
   }: { env?: Record<string, string>; timeoutMs?: number; more?: object; handler?: Handler } = {},
 ): Promise<Signing> {
-  const folder = await mkdtemp(join(tmpdir(), "pmt-sign-"));
+  const folder = await makeTempFolder("pmt-sign");
   const [PIDS, READ] = [join(folder, "pids"), join(folder, "read")];
   await Promise.all([writeFile(PIDS, ""), writeFile(READ, "")]);
   const server = await serve(handler);
@@ -254,7 +254,7 @@ function isSignedForAws({ http, path, headers }: Asked, body: string, host: stri
 test("the example of docs/sign-in.md -> a server that checks SigV4 accepts each request", async () => {
   const page = await readFile(join(root, "docs", "sign-in.md"), "utf8");
   const [, program = ""] = /<!-- example: sigv4 -->\s+```js\n(.+?)```/s.exec(page) ?? [];
-  const folder = await mkdtemp(join(tmpdir(), "pmt-sigv4-"));
+  const folder = await makeTempFolder("pmt-sigv4");
   const file = join(folder, "sigv4.mjs");
   await writeFile(file, program);
   let refused = 0;

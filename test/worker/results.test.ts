@@ -1,6 +1,5 @@
 /** Owns: results through the real connection worker, from server-everything and from a server that sends any JSON. */
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Runtime } from "../../src/runtime/contract.ts";
@@ -12,6 +11,7 @@ import { forWholeFile } from "../support/cleanup.ts";
 import { answerWell, serve, startEvents } from "../support/http-server.ts";
 import { amount } from "../support/long.ts";
 import { waitGone } from "../support/processes.ts";
+import { makeTempFolder } from "../support/temp-folder.ts";
 import { builtWorker, everything } from "./support.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -47,7 +47,7 @@ async function overHttp(): Promise<Record<string, { url: string }>> {
 }
 
 beforeAll(async () => {
-  agentDir = await mkdtemp(join(tmpdir(), "results-worker-"));
+  agentDir = await makeTempFolder("results-worker");
   const own = join(root, "test/fixtures/servers/results.mjs");
   const mcpServers = {
     everything: everything(),

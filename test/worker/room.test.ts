@@ -3,9 +3,8 @@
  * one way out; the same try without a sandbox succeeds, so that no row passes by itself.
  */
 import { execFileSync, spawn } from "node:child_process";
-import { chmod, mkdir, mkdtemp, open, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, open, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -16,6 +15,7 @@ import { explainRoom, roomLaunch } from "../../workers/connection/room/room.ts";
 import { launchOfServer } from "../../workers/connection/transports/stdio/stdio.ts";
 import type { Launch } from "../../workers/shared/programs/processes.ts";
 import { spawnServer } from "../../workers/shared/programs/processes.ts";
+import { makeTempFolder } from "../support/temp-folder.ts";
 import { definition } from "../unit/workers/connection/config/support.ts";
 
 const NOBODY = 65_534;
@@ -52,7 +52,7 @@ const SERVER_FILES = [
 
 /** A home with secrets, a project and a folder for notes. */
 async function createPlace(): Promise<Place> {
-  const base = await mkdtemp(join(await realpath(tmpdir()), "pmt-room-"));
+  const base = await makeTempFolder("pmt-room");
   onTestFinished(() => rm(base, { recursive: true, force: true }));
   const home = join(base, "home");
   const agentDir = join(home, ".pi", "agent");

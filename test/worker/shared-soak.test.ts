@@ -4,8 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,6 +15,7 @@ import { onCleanup } from "../support/cleanup.ts";
 import { endHub } from "../support/hub.ts";
 import { repeats } from "../support/long.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
+import { makeTempFolder } from "../support/temp-folder.ts";
 import { createRandom } from "../unit/random.ts";
 import { builtWorker, fixture } from "./support.ts";
 
@@ -62,7 +62,7 @@ async function residentOf(pid: number): Promise<number> {
 test(`${SESSIONS} sessions of ${SERVERS.length} shared servers for ${SOAK_MS} ms, deaths at random -> each answer is the call's own, no call runs twice, no process is left, the hub does not grow`, {
   timeout: SOAK_MS + 240_000,
 }, async () => {
-  const agentDir = await mkdtemp(join(await realpath(tmpdir()), "pmt-soak-"));
+  const agentDir = await makeTempFolder("pmt-soak");
   const place = placeOf(agentDir);
   onCleanup(() => rm(agentDir, { recursive: true, force: true }));
   const record = join(agentDir, "record");

@@ -2,11 +2,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, realpath, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { enableCompileCache } from "node:module";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
@@ -22,6 +21,7 @@ import { type OneFile, oneFile } from "../support/one-file.ts";
 import { killMarked, processesWithMarker, waitGone } from "../support/processes.ts";
 import { type RecordingUser, recordingUser } from "../support/recording-user.ts";
 import { followHub, SHARED } from "../support/shared.ts";
+import { makeTempFolder } from "../support/temp-folder.ts";
 import { type Watched, watchRuntime } from "../support/watched-runtime.ts";
 
 export { onCleanup } from "../support/cleanup.ts";
@@ -71,7 +71,7 @@ export interface Place {
  * test.
  */
 export async function createPlace(): Promise<Place> {
-  const dir = await mkdtemp(join(await realpath(tmpdir()), "pmt-worker-"));
+  const dir = await makeTempFolder("pmt-worker");
   const place = { agentDir: join(dir, "agent"), cwd: join(dir, "project") };
   await mkdir(place.agentDir);
   await mkdir(place.cwd);

@@ -5,11 +5,11 @@
  * Called by: rows about npx.
  */
 import { execFile } from "node:child_process";
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { type Registry, startRegistry } from "../../support/npm-registry.ts";
+import { makeTempFolder } from "../../support/temp-folder.ts";
 
 export const PACKAGE = "user-server";
 
@@ -17,7 +17,7 @@ const SERVERS = join(import.meta.dirname, "..", "servers");
 const MANIFEST = { name: PACKAGE, version: "1.0.0", type: "module", bin: { [PACKAGE]: "healthy.mjs" } };
 
 async function packTarball(): Promise<Buffer> {
-  const folder = await mkdtemp(join(tmpdir(), "pmt-registry-"));
+  const folder = await makeTempFolder("pmt-registry");
   try {
     const root = join(folder, "package");
     await mkdir(root);

@@ -1,7 +1,6 @@
 /** Owns: a hub in the test's own process, with a real socket and real servers, and sessions that use it. */
 import { once } from "node:events";
-import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { findHub, placeOf } from "../../../../workers/connection/hub/link.ts";
 import { SharedServerProcess } from "../../../../workers/connection/transports/stdio/shared.ts";
@@ -10,6 +9,7 @@ import { ensureFolder, writeSecret } from "../../../../workers/shared/hub/place.
 import type { Attach } from "../../../../workers/shared/hub/wire.ts";
 import { createLog } from "../../../../workers/shared/log.ts";
 import { onCleanup } from "../../../support/cleanup.ts";
+import { makeTempFolder } from "../../../support/temp-folder.ts";
 
 type Message = Record<string, unknown>;
 
@@ -39,7 +39,7 @@ const until = async (emitter: SharedServerProcess, isTrue: () => boolean): Promi
 };
 
 export async function makeHub() {
-  const agentDir = await mkdtemp(join(await realpath(tmpdir()), "pmt-hub-"));
+  const agentDir = await makeTempFolder("pmt-hub");
   const place = placeOf(agentDir);
   await ensureFolder(place);
   await writeSecret(place);

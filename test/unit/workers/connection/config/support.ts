@@ -1,6 +1,5 @@
 /** Makes configuration in memory and on disk for the tests of this folder. */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import {
@@ -9,6 +8,7 @@ import {
   type ServerDefinition,
 } from "../../../../../workers/connection/config/entry/definition.ts";
 import type { ConfigFacts, ConfigSource } from "../../../../../workers/connection/config/files/sources.ts";
+import { makeTempFolder } from "../../../../support/temp-folder.ts";
 
 export const USER: ConfigSource = { file: "/home/me/.pi/agent/mcp.json", origin: "user", required: false };
 export const PROJECT_FILE: ConfigSource = {
@@ -47,7 +47,7 @@ export const fixture = (name: string): Promise<string> =>
 
 /** A folder that is gone after the test. */
 export async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "pi-mcp-config-"));
+  const folder = await makeTempFolder("pi-mcp-config");
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }

@@ -1,10 +1,10 @@
 /** Owns: what hides the sockets that others opened, and what they put in the place of one. */
-import { mkdtemp, realpath, rm, symlink } from "node:fs/promises";
+import { realpath, rm, symlink } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { hiddenFor, isOthers } from "../../../../../workers/connection/room/sockets.ts";
+import { makeTempFolder } from "../../../../support/temp-folder.ts";
 
 const me = process.getuid?.() ?? 0;
 
@@ -27,7 +27,7 @@ test("five thousand sockets where others may write, there or gone by now -> one 
 });
 
 test("one beside what the server needs -> it alone, while it is a socket", async () => {
-  const folder = await mkdtemp(join(await realpath(tmpdir()), "pmt-sockets-"));
+  const folder = await makeTempFolder("pmt-sockets");
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, "s");
   const server = createServer();

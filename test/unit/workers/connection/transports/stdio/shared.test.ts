@@ -1,13 +1,13 @@
 /** Owns: how a session's use of a shared server ends while it or the hub does not read, with a real socket and a hub that is played. */
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { connect, createServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import { SharedServerProcess } from "../../../../../../workers/connection/transports/stdio/shared.ts";
 import { controlFrame, type FromHub, headOf } from "../../../../../../workers/shared/hub/wire.ts";
+import { makeTempFolder } from "../../../../../support/temp-folder.ts";
 
 const PIECE = Buffer.alloc(1024 * 1024, "x");
 
@@ -20,7 +20,7 @@ interface Played {
 
 /** A session that has asked the hub for a server, and has no answer yet. */
 async function asked(): Promise<Played> {
-  const folder = await mkdtemp(join(tmpdir(), "pmt-shared-"));
+  const folder = await makeTempFolder("pmt-shared");
   const server = createServer();
   onTestFinished(async () => {
     server.close();

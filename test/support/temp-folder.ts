@@ -1,0 +1,11 @@
+/**
+ * Owns: new folders below the temp folder. Their paths are real ones: on macOS the temp folder is behind a link, and what tests
+ * compare are the real paths that this package tells.
+ */
+import { mkdtemp, realpath } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** Whoever makes the folder removes it. Its name begins with `name`. */
+export const makeTempFolder = async (name: string): Promise<string> =>
+  mkdtemp(join(await realpath(tmpdir()), `${name}-`));
