@@ -109,7 +109,7 @@ const realProject = (
 export default defineConfig({
   test: {
     reporters: ["default", new SummaryReporter()],
-    setupFiles: ["test/support/cleanup-setup.ts"],
+    setupFiles: ["test/support/proxies-setup.ts", "test/support/cleanup-setup.ts"],
     globalSetup: ["test/support/built-setup.ts", "test/support/global-setup.ts"],
     // Real threads, processes and Pi runs: time limits are for hangs, no timing decides a test.
     testTimeout: 120_000,

@@ -9,6 +9,7 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { packInto, verifyIntegrity } from "./npm-pack.ts";
+import { withProxies } from "./proxies.ts";
 
 export const ADAPTER_VERSION = "2.36.0";
 
@@ -36,7 +37,12 @@ async function prepare(): Promise<void> {
     const flags = ["--ignore-scripts", "--legacy-peer-deps", "--omit=dev", "--no-audit", "--no-fund"];
     const args = ["install", `./${basename(tarball)}`, ...flags, "--package-lock=false", "--loglevel=error"];
     const shell = process.platform === "win32";
-    await promisify(execFile)("npm", args, { cwd: copy, shell, timeout: INSTALL_TIMEOUT_MS });
+    await promisify(execFile)("npm", args, {
+      cwd: copy,
+      env: withProxies(),
+      shell,
+      timeout: INSTALL_TIMEOUT_MS,
+    });
     await writeFile(join(copy, "stamp"), `${SPEC} ${INTEGRITY}\n`);
     await rename(copy, TARGET);
   } catch (error) {

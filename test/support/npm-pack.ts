@@ -7,6 +7,7 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { withProxies } from "./proxies.ts";
 
 const PACK_TIMEOUT_MS = 180_000;
 const STDERR_TAIL_CHARS = 2_000;
@@ -80,6 +81,7 @@ function run(command: Command, cwd: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn(command.file, command.args, {
       cwd,
+      env: withProxies(),
       shell: command.shell,
       stdio: ["ignore", "ignore", "pipe"],
       timeout: PACK_TIMEOUT_MS,

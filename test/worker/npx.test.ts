@@ -15,6 +15,7 @@ import { forWholeFile } from "../support/cleanup.ts";
 import { connectOptions } from "../support/http-server.ts";
 import { ALL_ROWS, amount, repeats } from "../support/long.ts";
 import { descendants, waitGone } from "../support/processes.ts";
+import { withProxies } from "../support/proxies.ts";
 import { makeTempFolder } from "../support/temp-folder.ts";
 import { MEMORY, startNpxRegistry } from "./npx-registry.ts";
 
@@ -55,7 +56,8 @@ beforeEach(async () => {
   exited = [];
 });
 
-const environment = (): Record<string, string> => ({ ...process.env, ...env }) as Record<string, string>;
+const environment = (): Record<string, string> =>
+  ({ ...(isReal ? withProxies() : process.env), ...env }) as Record<string, string>;
 
 interface Options {
   signal?: AbortSignal;
