@@ -145,8 +145,9 @@ describe("createFiles", () => {
     const files = createFiles(url);
     await files.remember(agent);
     await rm(folder, { recursive: true });
+    await mkdir(join(agent, "mcp-code"), { mode: 0o700 });
     for (const name of ["pi-mcp-threads-old", "pi-mcp-threads-new", "v24.1.0-x64"])
-      await mkdir(join(agent, "mcp-code", name), { recursive: true });
+      await mkdir(join(agent, "mcp-code", name));
     const old = new Date(Date.now() - LIMITS.unusedMs - 1_000);
     for (const name of ["pi-mcp-threads-old", "v24.1.0-x64"])
       await utimes(join(agent, "mcp-code", name), old, old);

@@ -46,7 +46,8 @@ describe("writeFileAtomic", () => {
     "a file system that answers chmod with %s -> replaced, with no more rights than before",
     async (code) => {
       const path = join(await tempFolder(), "f");
-      await writeFile(path, "old", { mode: 0o640 });
+      await writeFile(path, "old");
+      await chmod(path, 0o640);
       await refuseChmod(code);
       await writeFileAtomic(path, "new");
       await writeFileAtomic(`${path}2`, "new");

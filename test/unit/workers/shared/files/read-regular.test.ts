@@ -207,7 +207,8 @@ describe("appendRegular", () => {
 
   test("a file -> the text behind its own, the mode kept", async () => {
     const path = await place();
-    await writeFile(path, "one\n", { mode: 0o640 });
+    await writeFile(path, "one\n");
+    await chmod(path, 0o640);
     await appendRegular(path, "two é\n");
     expect(await readFile(path, "utf8")).toBe("one\ntwo é\n");
     expect((await stat(path)).mode & 0o777).toBe(0o640);
