@@ -14,10 +14,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { amount, repeats } from "../support/long.ts";
 import { oneFile } from "../support/one-file.ts";
+import { clockSlowness, coreSlowness } from "../support/slowdown.ts";
 import { onCleanup, type Started, start } from "../worker/support.ts";
 import { sized } from "./rows/sizes.ts";
 import { randomMessage } from "./servers/random-message.ts";
-import { coreSlowness, machineSlowdown } from "./support/slowdown.ts";
 
 const SERVERS = join(import.meta.dirname, "servers");
 const program = (name: string, ...args: string[]) => ({
@@ -71,7 +71,7 @@ async function expectNoDelay(at: Started, what: string, run: () => Promise<unkno
     if (Math.min(...delays) <= LATE_MS) return;
     await sleep(PAUSE_MS * attempt);
   }
-  const slowdown = (await machineSlowdown()) * (await coreSlowness());
+  const slowdown = await clockSlowness();
   expect(Math.min(...delays), `${what} (machine slowed down ${slowdown.toFixed(1)} times)`).toBeLessThan(
     LATE_MS * slowdown,
   );

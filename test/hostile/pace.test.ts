@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { family, repeats } from "../support/long.ts";
+import { clockSlowness } from "../support/slowdown.ts";
 import { onCleanup, type Started, start, textOf, until } from "../worker/support.ts";
-import { machineSlowdown } from "./support/slowdown.ts";
 
 const SERVERS = join(import.meta.dirname, "servers");
 /** An attack lasts until the servers are ended. */
@@ -133,7 +133,7 @@ test.each(rows.map(({ name, attackers }) => [name, attackers] as const))(
     );
     let [best, limit] = [Number.POSITIVE_INFINITY, CALL_MS];
     for (let round = 0; round < ROUNDS && best > CALL_MS; round++) best = Math.min(best, await slowestMs(at));
-    if (best > CALL_MS) limit *= await machineSlowdown();
+    if (best > CALL_MS) limit *= await clockSlowness();
     process.stdout.write(`pace: healthy call ${Math.round(best)} ms: ${name}\n`);
     expect(best).toBeLessThan(limit);
     while ((await unnamed(at, names, errors)).length > 0) await callMs(at);

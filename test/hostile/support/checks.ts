@@ -6,14 +6,14 @@
 import { readFile } from "node:fs/promises";
 import { toolResultTexts } from "../../support/model.ts";
 import { extensionErrors } from "../../support/rpc-events.ts";
+import { clockSlowness, coreSlowness } from "../../support/slowdown.ts";
 import type { Answered, Arena, Spent } from "./arena.ts";
 import type { Waited } from "./calls.ts";
 import type { Place } from "./row.ts";
-import { coreSlowness, machineSlowdown } from "./slowdown.ts";
 
 /**
- * A healthy server answers within this time on a machine that has nothing else to do. A slower call is repeated. If it
- * stays slow, the time is multiplied by what other programs slow the machine down.
+ * A healthy server answers within this time on the machine on which it was chosen, if that has nothing else to do. A slower call
+ * is repeated. If it stays slow, the time is multiplied by what this machine is slower.
  */
 const ANSWER_MS = 2_000;
 /** A busy machine alone does not make a call this slow. */
@@ -61,10 +61,10 @@ export async function neighbourProblem(
     if (answered.ms < best.ms) best = answered;
     if (best.ms <= ANSWER_MS) return [];
   }
-  const slowdown = await machineSlowdown();
-  if (best.ms <= ANSWER_MS * slowdown) return [];
+  const slowness = await clockSlowness();
+  if (best.ms <= ANSWER_MS * slowness) return [];
   return [
-    `${server} took ${Math.round(best.ms)} ms in the best of ${TRIES} calls (machine slowed down ${slowdown.toFixed(1)} times)`,
+    `${server} took ${Math.round(best.ms)} ms in the best of ${TRIES} calls (machine ${slowness.toFixed(1)} times slower)`,
   ];
 }
 
@@ -90,7 +90,7 @@ export async function besideProblem(
   const failed = waited.find(({ failure }) => failure !== undefined);
   if (failed) return [`the healthy server failed beside the call: ${failed.failure}`];
   const latest = Math.max(...waited.map(({ lateMs }) => lateMs));
-  return latest > ANSWER_MS && latest > ANSWER_MS * (await machineSlowdown())
+  return latest > ANSWER_MS && latest > ANSWER_MS * (await clockSlowness())
     ? [`the healthy server answered ${Math.round(latest)} ms late beside the call`]
     : [];
 }
