@@ -1,7 +1,6 @@
-import { spawnSync } from "node:child_process";
 import { delimiter, relative, sep } from "node:path";
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
-import { hasSandbox } from "./test/support/has-sandbox.ts";
+import { hasKeyring, hasSandbox, hasTmux } from "./test/support/has-program.ts";
 import { SlowestFirst } from "./test/support/slowest-first.ts";
 import { SummaryReporter } from "./test/support/summary-reporter.ts";
 
@@ -11,25 +10,20 @@ const isAbove = (folder: string): boolean => {
   return way !== "" && !way.startsWith("..");
 };
 
-/** What a person sees is tested in a real terminal, which is the one tool that the tests do not bring along. */
-const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
-if (!hasTmux) process.stderr.write("No tmux here: test/e2e/*terminal.test.ts do not run.\n");
+/** Files of which each test runs in a real terminal. */
+const TERMINALS = ["test/e2e/*terminal.test.ts", "test/e2e/panel.test.ts", "test/cli/terminal.test.ts"];
+if (!hasTmux()) process.stderr.write("No tmux here: what needs a real terminal does not run.\n");
 
-/** Sandboxes on Linux are tried for real, with a tool that the tests do not bring along either. */
-const hasBwrap = hasSandbox();
+/** Sandboxes on Linux are tried for real. */
 const SANDBOXES = [
   ...["test/worker/room.test.ts", "test/worker/rooms.test.ts", "test/cli/room.test.ts"],
   ...["test/cli/run.test.ts", "test/e2e/policy.test.ts"],
 ];
-if (!hasBwrap) process.stderr.write(`No bubblewrap works here: ${SANDBOXES.join(", ")} do not run.\n`);
+if (!hasSandbox()) process.stderr.write(`No bubblewrap works here: ${SANDBOXES.join(", ")} do not run.\n`);
 
-/** The system's credential store is a stand-in in most tests; a real one needs these programs. */
-const hasKeyring = ["dbus-daemon", "gdbus", "gnome-keyring-daemon", "secret-tool"].every(
-  (program) => spawnSync(program, ["--version"]).error === undefined,
-);
-if (!hasKeyring)
+const KEYRING = hasKeyring() ? [] : ["test/**/*keyring.test.ts"];
+if (KEYRING.length > 0)
   process.stderr.write("No gnome-keyring with secret-tool here: **/*keyring.test.ts do not run.\n");
-const KEYRING = hasKeyring ? [] : ["test/**/*keyring.test.ts"];
 
 /**
  * npm puts `node_modules/.bin` of all folders above the checkout into PATH. If the checkout is below the temp folder, those
@@ -134,14 +128,11 @@ export default defineConfig({
       },
       realProject("pi", {
         include: folders("hostile", "e2e", "cli"),
-        exclude: [
-          ...(hasTmux ? [] : ["test/e2e/*terminal.test.ts", "test/cli/terminal.test.ts"]),
-          ...(hasBwrap ? [] : SANDBOXES),
-        ],
+        exclude: [...(hasTmux() ? [] : TERMINALS), ...(hasSandbox() ? [] : SANDBOXES)],
       }),
       realProject("threads", {
         include: folders("conformance", "oauth", "worker"),
-        exclude: [...OWN_COMPILE_CACHE, ...(hasBwrap ? [] : SANDBOXES), ...KEYRING],
+        exclude: [...OWN_COMPILE_CACHE, ...(hasSandbox() ? [] : SANDBOXES), ...KEYRING],
         execArgv: WHOLE_FILES_COMPILED,
       }),
       realProject("shared", {

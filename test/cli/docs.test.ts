@@ -8,7 +8,7 @@ import { delimiter, join } from "node:path";
 import { expect, test } from "vitest";
 import { forWholeFile } from "../support/cleanup.ts";
 import { commandsFor } from "../support/doc-commands.ts";
-import { hasSandbox } from "../support/has-sandbox.ts";
+import { hasSandbox } from "../support/has-program.ts";
 import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
 import { CLI, filesystem, fixtureServer } from "./support.ts";

@@ -4,6 +4,7 @@
  */
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { forWholeFile } from "../support/cleanup.ts";
+import { hasTmux } from "../support/has-program.ts";
 import { ALL_ROWS } from "../support/long.ts";
 import { makeHome } from "../support/make-home.ts";
 import type { Registry } from "../support/npm-registry.ts";
@@ -71,16 +72,19 @@ test("no registry at all: doctor <server> -> an error that names its host, once"
   expect(code).toBe(1);
 });
 
-test("a terminal -> the last line of stderr says what is waited for, Ctrl-C ends it", async () => {
-  registry.behave(() => "silent");
-  const shell = await openShell(await homeWith());
-  await shell.start("call mem read_graph");
-  await shell.until(
-    /^mem: npm fetches @modelcontextprotocol\/server-memory, [3-9] s, no answer of its registry yet$/m,
-  );
-  await shell.press("C-c");
-  await shell.until(/^exit 130$/m);
-});
+test.runIf(hasTmux())(
+  "a terminal -> the last line of stderr says what is waited for, Ctrl-C ends it",
+  async () => {
+    registry.behave(() => "silent");
+    const shell = await openShell(await homeWith());
+    await shell.start("call mem read_graph");
+    await shell.until(
+      /^mem: npm fetches @modelcontextprotocol\/server-memory, [3-9] s, no answer of its registry yet$/m,
+    );
+    await shell.press("C-c");
+    await shell.until(/^exit 130$/m);
+  },
+);
 
 test("a slow registry: call --timeout -> the result, however long a start may take", async () => {
   // In the long run longer than the 35 s after which the command once gave up.

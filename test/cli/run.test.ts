@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { forWholeFile } from "../support/cleanup.ts";
+import { hasTmux } from "../support/has-program.ts";
 import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
@@ -183,7 +184,7 @@ describe.each(USERS)("as %s", (user) => {
   });
 });
 
-test("in a terminal: Ctrl-C reaches the program alone, and the shell goes on", async () => {
+test.runIf(hasTmux())("in a terminal: Ctrl-C reaches the program alone, and the shell goes on", async () => {
   const shell = await openShell(homeOf(USERS[0]));
   await shell.start(`run --sandbox -- sh -c 'trap "echo caught; exit 5" INT; echo ready; read line'`);
   await shell.until(/^ready$/m);

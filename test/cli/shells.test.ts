@@ -1,12 +1,13 @@
 /**
  * Owns: the completion in real shells, as a person presses the tab key. bash is needed; zsh and fish take part where they are
- * installed, and the title of their tests says so where they are not: then only the script is printed.
+ * installed. Where they are not, only the script is printed, and the title of that test says so.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { forWholeFile } from "../support/cleanup.ts";
+import { hasShell, hasTmux } from "../support/has-program.ts";
 import { family } from "../support/long.ts";
 import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
@@ -38,15 +39,15 @@ function completed(line: string, type = 9): string[] {
   return stdout.split("\n").filter((word) => word !== "");
 }
 
-const has = (shell: string): boolean => spawnSync(shell, ["--version"]).status === 0;
 /** Added to a title where the shell cannot take part. */
-const where = (shell: string): string => (has(shell) ? "" : ": not run, the shell is not installed here");
+const where = (shell: string): string =>
+  hasShell(shell) ? "" : ": not run, the shell is not installed here";
 
 describe.each(["bash", "zsh", "fish"])("%s", (shell) => {
   test(`the script is printed, and has no mistake${where(shell)}`, async () => {
     const { stdout, code } = await runCli(home, ["completion", shell]);
     expect([code, stdout.includes(" __complete ")]).toEqual([0, true]);
-    if (!has(shell)) return;
+    if (!hasShell(shell)) return;
     // From a file: Node hands a script over in a socket, and fish takes that for a directory (status 127).
     const script = join(home.dir, `completion.${shell}`);
     await writeFile(script, stdout);
@@ -83,7 +84,7 @@ describe("bash", () => {
     for (const line of lines) expect(line).toHaveLength(56);
   });
 
-  test("the tab key: a value of an enumeration, and a list with descriptions", async () => {
+  test.runIf(hasTmux())("the tab key: a value of an enumeration, and a list with descriptions", async () => {
     const shell = await openShell(home, 100, { path: env.PATH });
     await shell.type('PS1="> "; eval "$(pi-mcp-threads completion bash)"; echo read""y');
     await shell.until(/^ready/m);
@@ -99,8 +100,7 @@ describe("bash", () => {
 });
 
 describe("zsh", () => {
-  test(`the tab key: values, descriptions, addresses${where("zsh")}`, async () => {
-    if (!has("zsh")) return;
+  test.runIf(hasShell("zsh") && hasTmux())("the tab key: values, descriptions, addresses", async () => {
     const shell = await openShell(home, 100, { program: ["zsh", "-f"], path: env.PATH });
     await shell.type(
       'PS1="> "; autoload -U compinit; compinit -u -D; eval "$(pi-mcp-threads completion zsh)"; echo read""y',
@@ -121,13 +121,12 @@ describe("zsh", () => {
 });
 
 describe("fish", () => {
-  test.each([
+  test.runIf(hasShell("fish")).each([
     ["call every get-annotated-message messageType=", "messageType=error\n"],
     ["call every get-sum ", "a=\tnumber, required: First number\n"],
     ["lo", "logout\tsign out of a server\n"],
     ["read every demo://resource/static/document/feat", "/features.md\tStatic document file"],
-  ])(`%s${where("fish")}`, (words, expected) => {
-    if (!has("fish")) return;
+  ])("%s", (words, expected) => {
     const script = 'pi-mcp-threads completion fish | source; complete -C "$argv[1]"';
     const options = { cwd: home.cwd, env, encoding: "utf8" } as const;
     const found = execFileSync("fish", ["-N", "-c", script, `pi-mcp-threads ${words}`], options);

@@ -1,11 +1,11 @@
 /** Owns: `login` and `logout` of the packed command, with a real authorization server and a real browser's requests. */
-import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { assertionIssuer } from "../support/assertions.ts";
 import { type Behaviour, startAuthorizationServer } from "../support/authorization-server.ts";
 import { browse } from "../support/browser.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { findSecrets, readBelow } from "../support/find-secrets.ts";
+import { hasTmux } from "../support/has-program.ts";
 import { serve } from "../support/http-server.ts";
 import { startCompany } from "../support/identity-provider.ts";
 import { makeHome } from "../support/make-home.ts";
@@ -14,7 +14,6 @@ import { startProtectedServer } from "../support/protected-server.ts";
 import { type Run, type Running, runCli, startCli } from "./support.ts";
 import { openShell } from "./tmux.ts";
 
-const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 const NO_BROWSER = { env: { BROWSER: "none" } };
 
 async function openPlace(behaviour: Behaviour = {}) {
@@ -162,7 +161,7 @@ describe("a server that wants a sign-in", () => {
     }
   });
 
-  test.runIf(hasTmux)("on a terminal the address on which the browser ends can be pasted", async () => {
+  test.runIf(hasTmux())("on a terminal the address on which the browser ends can be pasted", async () => {
     const { home } = await openPlace();
     const shell = await openShell(home, 200);
     await shell.start("login web", "BROWSER=none");

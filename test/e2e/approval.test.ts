@@ -2,17 +2,16 @@
  * Owns: approval of tools in the real Pi: what would ask is refused in print mode on every way to a tool, the question
  * and its answers over RPC, and the dialog in a real terminal.
  */
-import { spawnSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { hasTmux } from "../support/has-program.ts";
 import { type ModelTurn, toolResultTexts } from "../support/model.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { openTerminal } from "../support/terminal.ts";
 import { answering, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
 import { call, ENTRY, fixtureServer, home, model, onCleanup, once, root, searchFor } from "./support.ts";
 
-const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 const shapes = fixtureServer("shapes.mjs");
 const PERMISSION = join(root, "test/fixtures/permission-extension.mjs");
 const NOBODY =
@@ -176,7 +175,7 @@ describe("over RPC", () => {
   });
 });
 
-test.skipIf(!hasTmux)(
+test.skipIf(!hasTmux())(
   "60 columns, then 120 -> the question fits, all arguments page by page, Escape means no",
   async () => {
     const at = await home({

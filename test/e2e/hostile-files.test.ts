@@ -2,11 +2,12 @@
  * Owns: tests of a clone whose configuration is a trap, in the real Pi: the start ends, the user's own servers work, the
  * keys arrive, and one notice names the mistake.
  */
-import { execFile, spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import { hasTmux } from "../support/has-program.ts";
 import { family } from "../support/long.ts";
 import { notices } from "../support/rpc-events.ts";
 import { openTerminal } from "../support/terminal.ts";
@@ -64,7 +65,7 @@ describe(".mcp.json of a clone", () => {
 /** The keys that the test types; Pi must get each of them. */
 const KEYS = "abcdefghijklmnopqrst";
 
-test.skipIf(spawnSync("tmux", ["-V"]).status !== 0)(
+test.skipIf(!hasTmux())(
   ".mcp.json of a clone is a link to the terminal -> every key reaches Pi, Ctrl+C too",
   async () => {
     const at = await home({ mcp: own });

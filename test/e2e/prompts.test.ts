@@ -3,6 +3,7 @@
  * in a real terminal with completion.
  */
 import { expect, test } from "vitest";
+import { hasTmux } from "../support/has-program.ts";
 import { type ModelRequest, messageText } from "../support/model.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { extensionErrors, notices, toDialog } from "../support/rpc-events.ts";
@@ -103,37 +104,42 @@ test("RPC -> the commands are listed; values, a question for a missing one, an i
   expect(extensionErrors(rpc.events)).toEqual([]);
 });
 
-test("a terminal of 60 columns, then of 120 -> commands, arguments and values are completed", async () => {
-  // The second session knows the prompts, but only a connected server completes values.
-  const eager = { lifecycle: "eager" };
-  const mcpServers = { everything: { ...SERVERS.everything, ...eager }, drawing: { ...drawing, ...eager } };
-  const at = await home({ mcp: { mcpServers }, settings });
-  const scripted = await model(() => ({ text: "answered." }));
-  const terminal = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns: 60 });
-  onCleanup(() => terminal.close());
-  for (const columns of [60, 120]) {
-    if (columns !== 60) await terminal.startAnew(columns);
-    await terminal.until(/MCP: 2 servers ready/);
-    // Without a snapshot the commands come a moment after the servers.
-    for (;;) {
-      await terminal.type("/mcp__every");
-      await terminal.until(/\/mcp__every/);
-      if (/mcp__everything__compl/.test((await terminal.screen()).join("\n"))) break;
+test.runIf(hasTmux())(
+  "a terminal of 60 columns, then of 120 -> commands, arguments and values are completed",
+  async () => {
+    // The second session knows the prompts, but only a connected server completes values.
+    const eager = { lifecycle: "eager" };
+    const mcpServers = { everything: { ...SERVERS.everything, ...eager }, drawing: { ...drawing, ...eager } };
+    const at = await home({ mcp: { mcpServers }, settings });
+    const scripted = await model(() => ({ text: "answered." }));
+    const terminal = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns: 60 });
+    onCleanup(() => terminal.close());
+    for (const columns of [60, 120]) {
+      if (columns !== 60) await terminal.startAnew(columns);
+      await terminal.until(/MCP: 2 servers ready/);
+      // Without a snapshot the commands come a moment after the servers.
+      for (;;) {
+        await terminal.type("/mcp__every");
+        await terminal.until(/\/mcp__every/);
+        if (/mcp__everything__compl/.test((await terminal.screen()).join("\n"))) break;
+        await terminal.press("C-u");
+      }
       await terminal.press("C-u");
+      await terminal.type("/mcp__everything__completable-prompt ");
+      await terminal.until(/department=/);
+      await terminal.type("department=S");
+      await terminal.until(/Support/);
+      await terminal.type("upport name=");
+      await terminal.until(/Kim/);
+      await terminal.type("Kim ");
+      // While Pi still shows the list of before, Enter would choose from it.
+      await terminal.until(/^(?![\s\S]*John)[\s\S]*Kim/);
+      await terminal.press("Enter");
+      await terminal.until(/^ answered\./m);
+      expect(lastOfUser(scripted.requests.at(-1))).toBe(
+        "Please promote Kim to the head of the Support team.",
+      );
+      expect(await readLog(at)).not.toContain("internal");
     }
-    await terminal.press("C-u");
-    await terminal.type("/mcp__everything__completable-prompt ");
-    await terminal.until(/department=/);
-    await terminal.type("department=S");
-    await terminal.until(/Support/);
-    await terminal.type("upport name=");
-    await terminal.until(/Kim/);
-    await terminal.type("Kim ");
-    // While Pi still shows the list of before, Enter would choose from it.
-    await terminal.until(/^(?![\s\S]*John)[\s\S]*Kim/);
-    await terminal.press("Enter");
-    await terminal.until(/^ answered\./m);
-    expect(lastOfUser(scripted.requests.at(-1))).toBe("Please promote Kim to the head of the Support team.");
-    expect(await readLog(at)).not.toContain("internal");
-  }
-});
+  },
+);

@@ -2,18 +2,16 @@
  * Owns: tests of the question whether a project's server may run, which the real Pi asks over RPC. The question shows
  * everything that runs and which of the user's variables go where. Allow is possible only after all of it was shown.
  */
-import { spawnSync } from "node:child_process";
 import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { hasTmux } from "../support/has-program.ts";
 import type { PiHome } from "../support/pi-run.ts";
 import type { RpcDialog } from "../support/rpc-events.ts";
 import { openTerminal } from "../support/terminal.ts";
 import { dialogsOf, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
 import { ENTRY, home, model, onCleanup, once, searchFor } from "./support.ts";
-
-const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 
 const files = (servers: Record<string, unknown>) => ({ ".mcp.json": { mcpServers: servers } });
 const hasRun = (at: PiHome): Promise<boolean> =>
@@ -108,7 +106,7 @@ test("a question longer than a screen -> asked page by page; only the last page 
   await expect.poll(() => hasRun(pi.at), { timeout: 40_000 }).toBe(true);
 });
 
-test.skipIf(!hasTmux)(
+test.skipIf(!hasTmux())(
   "60 columns, 24 rows -> each page fits the screen, and Enter on every page runs nothing",
   async () => {
     const words = `${"w".repeat(200)} 日本語`;

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { hasTmux } from "../support/has-program.ts";
 import { type ModelRequest, messageText } from "../support/model.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { openTerminal } from "../support/terminal.ts";
@@ -32,33 +33,36 @@ test("pi -p without a snapshot -> the model gets the resource with the message, 
   expect(text).toContain("[@everything:demo://nothing could not be read: ");
 });
 
-test("a terminal of 60 columns, then of 120 -> a resource is found behind an @, put in, and handed over; /mcp resources lists it", async () => {
-  const at = await home({ mcp });
-  const scripted = await model(() => ({ text: "answered." }));
-  const terminal = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns: 60 });
-  onCleanup(() => terminal.close());
-  for (const columns of [60, 120]) {
-    if (columns !== 60) await terminal.startAnew(columns);
-    await terminal.until(/MCP: .*1 server ready · /);
-    // A worker that is slow to answer leaves the list away, until the next key.
-    for (;;) {
-      await terminal.type("explain @archit");
-      await terminal.until(/explain @archit/);
-      await sleep(SUGGESTED_MS);
-      if (/→ \S*architecture\.md/.test((await terminal.screen()).join("\n"))) break;
-      await terminal.press("C-u");
+test.runIf(hasTmux())(
+  "a terminal of 60 columns, then of 120 -> a resource is found behind an @, put in, and handed over; /mcp resources lists it",
+  async () => {
+    const at = await home({ mcp });
+    const scripted = await model(() => ({ text: "answered." }));
+    const terminal = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns: 60 });
+    onCleanup(() => terminal.close());
+    for (const columns of [60, 120]) {
+      if (columns !== 60) await terminal.startAnew(columns);
+      await terminal.until(/MCP: .*1 server ready · /);
+      // A worker that is slow to answer leaves the list away, until the next key.
+      for (;;) {
+        await terminal.type("explain @archit");
+        await terminal.until(/explain @archit/);
+        await sleep(SUGGESTED_MS);
+        if (/→ \S*architecture\.md/.test((await terminal.screen()).join("\n"))) break;
+        await terminal.press("C-u");
+      }
+      await terminal.press("Tab");
+      await terminal.until(/@everything:demo:\S*architecture\.md/);
+      await terminal.press("Enter");
+      await terminal.until(/^ answered\./m);
+      expect(lastOfUser(scripted.requests.at(-1))).toMatch(
+        /^explain @everything:demo:\/\/resource\/static\/document\/architecture\.md ?\n\n\[@everything:/,
+      );
+      await terminal.prompt("/mcp resources everything ");
+      // The first Enter may only accept a completion; a second Enter on an empty line does nothing.
+      await terminal.press("Enter");
+      await terminal.until(/Write such an @ into a message/);
+      expect(await readLog(at)).not.toContain("internal");
     }
-    await terminal.press("Tab");
-    await terminal.until(/@everything:demo:\S*architecture\.md/);
-    await terminal.press("Enter");
-    await terminal.until(/^ answered\./m);
-    expect(lastOfUser(scripted.requests.at(-1))).toMatch(
-      /^explain @everything:demo:\/\/resource\/static\/document\/architecture\.md ?\n\n\[@everything:/,
-    );
-    await terminal.prompt("/mcp resources everything ");
-    // The first Enter may only accept a completion; a second Enter on an empty line does nothing.
-    await terminal.press("Enter");
-    await terminal.until(/Write such an @ into a message/);
-    expect(await readLog(at)).not.toContain("internal");
-  }
-});
+  },
+);

@@ -5,6 +5,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { hasTmux } from "../support/has-program.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { extensionErrors, notices } from "../support/rpc-events.ts";
 import { openTerminal, type Terminal } from "../support/terminal.ts";
@@ -142,62 +143,65 @@ async function pagesUntil(terminal: Terminal, choice: string): Promise<string[]>
   throw new Error("the pages never end");
 }
 
-test("60 columns: step by step, a test that hangs is cancelled, and an imported line of a clone is read whole", async () => {
-  const long = `--option=${"x".repeat(2_000)}END`;
-  const files = { ".cursor/mcp.json": { mcpServers: { clone: { command: "sh", args: ["-c", long] } } } };
-  const at = await home({ trusted: true, files });
-  const terminal = await openTerminal({
-    home: at,
-    model: await model([]),
-    extension: ENTRY,
-    columns: 60,
-    rows: 24,
-  });
-  onCleanup(() => terminal.close());
-  await terminal.until(/\/mcp add adds one, \/mcp\s+import takes over[\s\S]*1\s+server\s+of\s+Cursor/);
-  await terminal.prompt("/mcp add");
-  await terminal.until(
-    /Add what\?\s+→ A well-known server\s+A program on this machine: a command\s+A remote server \(URL\)/,
-  );
-  await terminal.press("Down");
-  await terminal.press("Enter");
-  await terminal.until(/The command with its arguments/);
-  await terminal.prompt(`${process.execPath} ${script("hangs.mjs")}`);
-  await terminal.until(/Environment variables of the program/);
-  await terminal.press("Enter");
-  await terminal.until(/Its name\. Enter: hangs/);
-  await terminal.press("Enter");
-  await terminal.until(
-    /Add hangs\?\s+It would run:\s[\s\S]*→ Test it, then add it\s+Add it without a test\s+Cancel/,
-  );
-  await terminal.press("Enter");
-  // Enter at that moment cancels nothing, and the seconds go on.
-  await terminal.until(/Testing hangs\.[\s\S]*1 s {3}esc cancel/);
-  await terminal.press("Enter");
-  await terminal.until(/Testing hangs\.[\s\S]*3 s {3}esc cancel/);
-  await terminal.press("Escape");
-  await terminal.until(/The test of hangs is cancelled\.\s+→ Do not add it\s+Add it anyway/);
-  await terminal.press("Enter");
-  await terminal.until(/hangs is not added; no file has changed\./);
+test.runIf(hasTmux())(
+  "60 columns: step by step, a test that hangs is cancelled, and an imported line of a clone is read whole",
+  async () => {
+    const long = `--option=${"x".repeat(2_000)}END`;
+    const files = { ".cursor/mcp.json": { mcpServers: { clone: { command: "sh", args: ["-c", long] } } } };
+    const at = await home({ trusted: true, files });
+    const terminal = await openTerminal({
+      home: at,
+      model: await model([]),
+      extension: ENTRY,
+      columns: 60,
+      rows: 24,
+    });
+    onCleanup(() => terminal.close());
+    await terminal.until(/\/mcp add adds one, \/mcp\s+import takes over[\s\S]*1\s+server\s+of\s+Cursor/);
+    await terminal.prompt("/mcp add");
+    await terminal.until(
+      /Add what\?\s+→ A well-known server\s+A program on this machine: a command\s+A remote server \(URL\)/,
+    );
+    await terminal.press("Down");
+    await terminal.press("Enter");
+    await terminal.until(/The command with its arguments/);
+    await terminal.prompt(`${process.execPath} ${script("hangs.mjs")}`);
+    await terminal.until(/Environment variables of the program/);
+    await terminal.press("Enter");
+    await terminal.until(/Its name\. Enter: hangs/);
+    await terminal.press("Enter");
+    await terminal.until(
+      /Add hangs\?\s+It would run:\s[\s\S]*→ Test it, then add it\s+Add it without a test\s+Cancel/,
+    );
+    await terminal.press("Enter");
+    // Enter at that moment cancels nothing, and the seconds go on.
+    await terminal.until(/Testing hangs\.[\s\S]*1 s {3}esc cancel/);
+    await terminal.press("Enter");
+    await terminal.until(/Testing hangs\.[\s\S]*3 s {3}esc cancel/);
+    await terminal.press("Escape");
+    await terminal.until(/The test of hangs is cancelled\.\s+→ Do not add it\s+Add it anyway/);
+    await terminal.press("Enter");
+    await terminal.until(/hangs is not added; no file has changed\./);
 
-  await terminal.prompt("/mcp import");
-  await terminal.until(/→ Cursor: 1 server, 1 new/);
-  await terminal.press("Enter");
-  await pagesUntil(terminal, "Use its file");
-  await terminal.press("Down");
-  await terminal.until(/→ Copy some/);
-  await terminal.press("Enter");
-  await terminal.until(/→ \[ \] 1\. clone \(new\)/);
-  await terminal.press("Enter");
-  const pages = await pagesUntil(terminal, "Leave it");
-  expect(pages.length).toBeGreaterThan(2);
-  for (const page of pages.slice(0, -1)) expect(page).not.toContain("Choose it");
-  expect(pages.at(-1)).toContain("xEND");
-  await terminal.press("Escape");
-  await terminal.until(/→ \[ \] 1\. clone/);
-  await terminal.press("Escape");
-  await terminal.until(/→ Cursor: 1 server/);
-  await terminal.press("Escape");
-  expect(await readdir(at.agentDir)).not.toContain("mcp.json");
-  expect(await serversOf(at)).toEqual([]);
-});
+    await terminal.prompt("/mcp import");
+    await terminal.until(/→ Cursor: 1 server, 1 new/);
+    await terminal.press("Enter");
+    await pagesUntil(terminal, "Use its file");
+    await terminal.press("Down");
+    await terminal.until(/→ Copy some/);
+    await terminal.press("Enter");
+    await terminal.until(/→ \[ \] 1\. clone \(new\)/);
+    await terminal.press("Enter");
+    const pages = await pagesUntil(terminal, "Leave it");
+    expect(pages.length).toBeGreaterThan(2);
+    for (const page of pages.slice(0, -1)) expect(page).not.toContain("Choose it");
+    expect(pages.at(-1)).toContain("xEND");
+    await terminal.press("Escape");
+    await terminal.until(/→ \[ \] 1\. clone/);
+    await terminal.press("Escape");
+    await terminal.until(/→ Cursor: 1 server/);
+    await terminal.press("Escape");
+    expect(await readdir(at.agentDir)).not.toContain("mcp.json");
+    expect(await serversOf(at)).toEqual([]);
+  },
+);

@@ -2,19 +2,19 @@
  * Owns: skills of servers in the real Pi: found, asked, loaded with their server's name, read file by file, and what runs code
  * asked once while one is in the conversation; without a person, over RPC and in a terminal, over stdio and HTTP.
  */
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once as event } from "node:events";
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startCli } from "../cli/support.ts";
+import { hasTmux } from "../support/has-program.ts";
 import { type ModelTurn, toolResultTexts } from "../support/model.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { openTerminal } from "../support/terminal.ts";
 import { answering, dialogsOf, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
 import { call, ENTRY, home, model, onCleanup, once, root, searchFor } from "./support.ts";
 
-const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 const SERVER = join(root, "test/fixtures/servers/skills.mjs");
 const SKILL = "docs__skill_pdf_processing";
 const select = (name: string): ModelTurn => searchFor(`select:${name}`);
@@ -307,7 +307,7 @@ test("its command while the model works, then a compaction that keeps its text -
   expect(texts.join("\n")).toContain("bash was not run");
 });
 
-test.skipIf(!hasTmux)("in a terminal -> found, asked, loaded, a file read, bash asked once", async () => {
+test.skipIf(!hasTmux())("in a terminal -> found, asked, loaded, a file read, bash asked once", async () => {
   const { at } = await served();
   const turns = [
     searchFor("fill a PDF form"),

@@ -126,7 +126,7 @@ describe("starts", () => {
     "a hub without file descriptors left -> the session is told why, the others go on; later it starts again",
     async () => {
       const home = await hubHome();
-      await startHub(home, { through: ["prlimit", "--nofile=40"] });
+      await startHub(home, { through: ["/bin/sh", "-c", 'ulimit -n 40; exec "$@"', "sh"] });
       const peer = await joined(home);
       const more: Peer[] = [];
       let why = "";

@@ -2,11 +2,11 @@
  * Attacks that only a real terminal shows: files that take the keyboard, names and results that draw on the screen. One
  * Pi has all of them. The tests need tmux and do not run without it.
  */
-import { spawnSync } from "node:child_process";
 import { mkdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { beforeAll, describe, expect, inject, test } from "vitest";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
+import { hasTmux } from "../support/has-program.ts";
 import { ALL_ROWS } from "../support/long.ts";
 import type { ModelTurn } from "../support/model.ts";
 import { startModel } from "../support/model.ts";
@@ -18,7 +18,6 @@ import { callOf, searchOf } from "./support/arena.ts";
 import { healthyServer, type OpenPlace, openPlace } from "./support/place.ts";
 import type { Entry } from "./support/row.ts";
 
-const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 const KEYS = "abcdefghijklmnopqrst";
 const LINKS = [".mcp.json", ".pi/mcp.json", ".env", ".cursor/mcp.json"];
 const EVIL =
@@ -106,7 +105,7 @@ async function keysReachPi({ terminal, turns }: Attacked): Promise<void> {
   await expect.poll(terminal.screen, { timeout: 10_000 }).not.toContainEqual(expect.stringContaining(KEYS));
 }
 
-describe.runIf(hasTmux)("in a real terminal", () => {
+describe.runIf(hasTmux())("in a real terminal", () => {
   let shared: Attacked;
   beforeAll(async () => {
     shared = await forWholeFile(() => attacked(LINKS, evilServer));

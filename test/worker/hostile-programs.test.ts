@@ -2,19 +2,18 @@
  * Owns: programs and `!commands` of servers from the user's own configuration and from a project, started in a clone
  * that holds a trap for each way in which a folder could decide which program starts.
  */
-import { spawnSync } from "node:child_process";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Origin } from "../../workers/connection/config/entry/definition.ts";
 import { resolveTarget } from "../../workers/connection/config/values/values.ts";
+import { hasPython } from "../support/has-program.ts";
 import { whatRan } from "../support/hostile-clone.ts";
 import { type ClonePlace, definitionOf, hostilePlace } from "./clone-support.ts";
 import { fixtures } from "./support.ts";
 
 const live = new AbortController().signal;
 const server = join(fixtures, "servers", "noisy.mjs");
-const python = spawnSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 11))"]).status === 0;
 
 let at: ClonePlace;
 beforeEach(async () => {
@@ -58,7 +57,7 @@ describe("a program by its name", () => {
     expect(await whatRan(at.ran)).toBe("");
   });
 
-  test.skipIf(!python).each<[Origin, string]>([
+  test.skipIf(!hasPython()).each<[Origin, string]>([
     ["user", ""],
     ["project-pi", "clone_module.py\n"],
   ])(
@@ -94,7 +93,7 @@ describe("a !command", () => {
     expect(await whatRan(at.ran)).toBe("");
   });
 
-  test.skipIf(!python)("the user's own python command -> imports no module of the clone", async () => {
+  test.skipIf(!hasPython())("the user's own python command -> imports no module of the clone", async () => {
     expect(await resolved("!python3 -c 'import json; print(json.dumps([1]))'", "user")).toBe("[1]");
     expect(await whatRan(at.ran)).toBe("");
   });

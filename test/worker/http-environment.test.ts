@@ -1,13 +1,12 @@
 /** Owns: proxies and certificate authorities from environment variables, in a worker thread of a separate process. */
 import { execFile, spawn } from "node:child_process";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { answerWell, serve } from "../support/http-server.ts";
 import { oneFile } from "../support/one-file.ts";
-import { makeTempFolder } from "../support/temp-folder.ts";
 
 const run = promisify(execFile);
 const fixtures = join(import.meta.dirname, "..", "fixtures", "http");
@@ -49,31 +48,15 @@ async function startProxy(env: Record<string, string> = {}): Promise<{ host: str
   return { host: `127.0.0.1:${port}`, log };
 }
 
-let dir: string;
-let tls: { key: string; cert: string };
-let otherName: { key: string; cert: string };
-const authority = (): string => join(dir, "ca.pem");
-
-async function certificate(name: string, subject: string): Promise<{ key: string; cert: string }> {
-  const at = (extension: string): string => join(dir, `${name}.${extension}`);
-  const openssl = (...args: string[]) => run("openssl", args);
-  const ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  await openssl("req", ...ec, "-keyout", at("key"), "-out", at("csr"), "-subj", "/CN=server");
-  await writeFile(at("ext"), `subjectAltName=${subject}\n`);
-  const signed = ["-CA", authority(), "-CAkey", join(dir, "ca.key"), "-CAcreateserial", "-days", "2"];
-  await openssl("x509", "-req", "-in", at("csr"), ...signed, "-extfile", at("ext"), "-out", at("pem"));
-  return { key: await readFile(at("key"), "utf8"), cert: await readFile(at("pem"), "utf8") };
-}
-
-beforeAll(async () => {
-  dir = await makeTempFolder("http-tls");
-  const ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  const files = ["-keyout", join(dir, "ca.key"), "-out", authority()];
-  await run("openssl", ["req", "-x509", ...ec, ...files, "-subj", "/CN=Test authority", "-days", "2"]);
-  tls = await certificate("server", "IP:127.0.0.1,DNS:mcp.test");
-  otherName = await certificate("other", "DNS:other.test");
+/** A certificate of the fixtures; its key is public and used nowhere else. */
+const certified = (name: string): { key: string; cert: string } => ({
+  key: readFileSync(join(fixtures, `${name}.key`), "utf8"),
+  cert: readFileSync(join(fixtures, `${name}.pem`), "utf8"),
 });
-afterAll(() => rm(dir, { recursive: true, force: true }));
+/** For 127.0.0.1 and mcp.test, until 2120, as that for other.test. Nobody has the key of their authority. */
+const tls = certified("mcp.test");
+const otherName = certified("other.test");
+const AUTHORITY = join(fixtures, "authority.pem");
 
 const WORKS: Outcome = { tools: ["echo"] };
 /** Only the proxy knows this name. */
@@ -95,7 +78,7 @@ test.each([
     const env = { [ofHttp]: origin, [ofHttps]: origin, [none]: "a.test,127.0.0.1" };
     const [url, secureUrl] = [throughProxy(server), throughProxy(secure)];
     expect(
-      await connectInWorker({ ...env, NODE_EXTRA_CA_CERTS: authority() }, url, secureUrl, direct.url),
+      await connectInWorker({ ...env, NODE_EXTRA_CA_CERTS: AUTHORITY }, url, secureUrl, direct.url),
     ).toEqual([WORKS, WORKS, WORKS]);
     expect(proxy.log).toContain(`POST ${url}`);
     expect(proxy.log).toContain(`CONNECT ${new URL(secureUrl).host}`);
@@ -109,7 +92,7 @@ test("a proxy with name and password, http and https -> sent to the proxy only",
   const servers = [await serve(answerWell), await serve(answerWell, tls)];
   const proxy = await startProxy({ PROXY_USER: "me:p@ss" });
   const origin = `http://me:p%40ss@${proxy.host}`;
-  const env = { HTTP_PROXY: origin, HTTPS_PROXY: origin, NODE_EXTRA_CA_CERTS: authority() };
+  const env = { HTTP_PROXY: origin, HTTPS_PROXY: origin, NODE_EXTRA_CA_CERTS: AUTHORITY };
   expect(await connectInWorker(env, ...servers.map(({ url }) => url))).toEqual([WORKS, WORKS]);
   const seen = servers.flatMap(({ asked }) => asked);
   expect(seen.every(({ headers }) => headers["proxy-authorization"] === undefined)).toBe(true);
@@ -143,11 +126,7 @@ test("a proxy that does not run, and a variable that is no URL -> the error name
 });
 
 test("NODE_EXTRA_CA_CERTS names the authority -> trusted, alone and beside a caFile's, but for no other host name", async () => {
-  const file = join(fixtures, "localhost.pem");
-  const own = {
-    key: await readFile(join(fixtures, "localhost.key"), "utf8"),
-    cert: await readFile(file, "utf8"),
-  };
+  const own = certified("localhost");
   const [server, ofFile, other] = [
     await serve(answerWell, tls),
     await serve(answerWell, own),
@@ -155,7 +134,7 @@ test("NODE_EXTRA_CA_CERTS names the authority -> trusted, alone and beside a caF
   ];
   const ca = [own.cert];
   const [alone, beside, fromFile, wrong] = await connectInWorker(
-    { NODE_EXTRA_CA_CERTS: authority() },
+    { NODE_EXTRA_CA_CERTS: AUTHORITY },
     server.url,
     { url: server.url, ca },
     { url: ofFile.url, ca },
