@@ -573,8 +573,7 @@ describe("hostile names", () => {
   test.each(TUI_MODES)(
     "odd and random texts, tuiMode %s -> Pi itself draws every line of every screen",
     async (mode) => {
-      const seed = Number(process.env.WIDTH_SEED ?? Date.now() % 1_000_000);
-      const random = randomNumbers(seed);
+      const random = randomNumbers(WIDTH_SEED);
       const text = randomText(random);
       const pictures = function* (columns: number): Iterable<string[]> {
         for (let round = 0; round < repeats("WIDTH_SCREENS", 1); round++) {

@@ -63,7 +63,7 @@ function play(round: number): void {
       if (method === "notifications/cancelled") {
         const at = held.findIndex((one) => one.id === params?.requestId);
         // A cancel of the hub's own is about what the server has.
-        expect(at, `seed ${seed}, round ${round}`).not.toBe(-1);
+        expect(at).not.toBe(-1);
         // A server may have answered already, or answer all the same.
         if (below(2) === 0) held.splice(at, 1);
       } else if (method !== undefined) held.push(message);
@@ -95,12 +95,12 @@ function play(round: number): void {
         const name = tokens.get(JSON.stringify(params?.progressToken));
         // The hub's own names no request: the token must be one of this session.
         const isOfHub = params?._meta !== undefined && name !== undefined;
-        expect(isOfHub ? params.message : name, `seed ${seed}, round ${round}`).toBe(params?.message);
+        expect(isOfHub ? params.message : name).toBe(params?.message);
       } else if (method !== undefined) {
         asked.set(JSON.stringify(id), session);
         party.says({ id, result: sessions.indexOf(session) });
       } else {
-        expect(open.get(JSON.stringify(id)), `seed ${seed}, round ${round}`).toBe(result);
+        expect(open.get(JSON.stringify(id))).toBe(result);
         open.delete(JSON.stringify(id));
       }
     }
@@ -127,14 +127,17 @@ function play(round: number): void {
     answer();
     settle();
   }
-  expect(
-    sessions.map(({ open }) => open.size),
-    `seed ${seed}, round ${round}`,
-  ).toEqual([0, 0, 0]);
+  expect(sessions.map(({ open }) => open.size)).toEqual([0, 0, 0]);
   expect(gone?.party.got()).toEqual([]);
   expect(all.routes.openRequests).toBe(0);
 }
 
 test(`${ROUNDS} rounds of four sessions and a server in random order -> each gets exactly its own answers`, () => {
-  for (let round = 0; round < ROUNDS; round++) play(round);
+  for (let round = 0; round < ROUNDS; round++) {
+    try {
+      play(round);
+    } catch (error) {
+      throw new Error(`HUB_SEED=${seed}, round ${round}: ${String(error)}`, { cause: error });
+    }
+  }
 });
