@@ -1,6 +1,7 @@
 import { delimiter, relative, sep } from "node:path";
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { hasKeyring, hasSandbox, hasTmux } from "./test/support/has-program.ts";
+import { PATIENCE_MS, TEST_MS } from "./test/support/patience.ts";
 import { SlowestFirst } from "./test/support/slowest-first.ts";
 import { SummaryReporter } from "./test/support/summary-reporter.ts";
 
@@ -106,9 +107,9 @@ export default defineConfig({
     setupFiles: ["test/support/proxies-setup.ts", "test/support/cleanup-setup.ts"],
     globalSetup: ["test/support/built-setup.ts", "test/support/global-setup.ts"],
     // Real threads, processes and Pi runs: time limits are for hangs, no timing decides a test.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 60_000 } },
+    testTimeout: TEST_MS,
+    hookTimeout: TEST_MS,
+    expect: { poll: { timeout: PATIENCE_MS } },
     sequence: { sequencer: SlowestFirst },
     // Raw TypeScript is stripped by WebAssembly in each worker thread. Where the processor has protection keys, V8's
     // list of code pages can lose one of them and ends the process: "Check failed:

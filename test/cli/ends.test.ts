@@ -9,8 +9,6 @@ import type { PiHome } from "../support/pi-home.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
 import { fixtureServer, type Running, startCli } from "./support.ts";
 
-const PATIENCE_MS = 30_000;
-
 let home: PiHome;
 beforeAll(async () => {
   home = await forWholeFile(() => makeHome());
@@ -68,7 +66,7 @@ describe("a signal in the middle of a call", () => {
     expect(call.servers.length).toBeGreaterThan(0);
     call.child.kill(signal);
     expect(await call.ended).toMatchObject({ code, signal: null, stdout: "", stderr: "" });
-    expect(await waitGone(call.servers, PATIENCE_MS)).toEqual([]);
+    expect(await waitGone(call.servers)).toEqual([]);
   });
 
   test("SIGKILL -> the server ends with its stdin, once it has done what it was asked", async () => {
@@ -77,7 +75,7 @@ describe("a signal in the middle of a call", () => {
     expect(await call.ended).toMatchObject({ signal: "SIGKILL" });
     expect((await serversOf("SIGKILL", call)).length).toBeGreaterThan(0);
     await writeFile(call.file, "");
-    expect(await waitGone(call.servers, PATIENCE_MS)).toEqual([]);
+    expect(await waitGone(call.servers)).toEqual([]);
   });
 
   test("a server that ignores SIGTERM and the end of its stdin is killed, also by a second signal", async () => {
@@ -88,7 +86,7 @@ describe("a signal in the middle of a call", () => {
     expect((await first.ended).code).toBe(130);
     // The two signals may arrive in either order.
     expect([130, 143]).toContain((await second.ended).code);
-    expect(await waitGone([...first.servers, ...second.servers], PATIENCE_MS)).toEqual([]);
+    expect(await waitGone([...first.servers, ...second.servers])).toEqual([]);
   });
 });
 
@@ -100,6 +98,6 @@ describe("nobody reads the output any more", () => {
     await writeFile(call.file, "");
     const { code, stderr } = await call.ended;
     expect({ code, stderr }).toEqual({ code: 141, stderr: "" });
-    expect(await waitGone(call.servers, PATIENCE_MS)).toEqual([]);
+    expect(await waitGone(call.servers)).toEqual([]);
   });
 });

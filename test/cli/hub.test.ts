@@ -55,6 +55,6 @@ test("hub, calls of two servers of one program, stop of one, stop of all -> what
   expect((await cli(["hub", "stop"])).stdout).toMatch(
     /^The hub and its 1 server are ended, used by no session\./,
   );
-  expect(await waitGone([pid, ...servers.map((server) => server.pid)], 10_000)).toEqual([]);
+  expect(await waitGone([pid, ...servers.map((server) => server.pid)])).toEqual([]);
   expect(await cli(["hub", "stop"])).toMatchObject({ code: 0, stdout: "No shared server runs.\n" });
 });

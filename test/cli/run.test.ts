@@ -21,7 +21,6 @@ const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 const USERS = isRoot ? (["root", "a plain user"] as const) : (["a plain user"] as const);
 type User = (typeof USERS)[number];
-const PATIENCE_MS = 30_000;
 
 const homes = new Map<User, PiHome>();
 const homeOf = (user: User): PiHome => homes.get(user) as PiHome;
@@ -126,7 +125,7 @@ describe.each(USERS)("as %s", (user) => {
     expect(running.length).toBeGreaterThan(2);
     if (kill) child.kill(kill);
     expect((await ended).code).toBe(code);
-    expect(await waitGone(running, PATIENCE_MS)).toEqual([]);
+    expect(await waitGone(running)).toEqual([]);
   });
 
   test.each<[what: string, words: (file: string) => string[], said: RegExp, code: number]>([

@@ -11,13 +11,11 @@ import { once } from "../e2e/support.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { ALL_ROWS } from "../support/long.ts";
 import { makeHome } from "../support/make-home.ts";
+import { LONG_TEST_MS } from "../support/patience.ts";
 import { SERVE } from "./serve-scenarios.ts";
 import { runServerScenario, serverScenarios } from "./support.ts";
 
 const TOKEN = "a-token-for-the-conformance-suite!!";
-
-/** This limit ends hangs only. */
-const SUITE_MS = 600_000;
 
 /** Adds the token to each request, and changes nothing else of it. */
 async function withToken(url: string): Promise<string> {
@@ -87,7 +85,7 @@ for (const suite of ["stable", "next", "modern"] as const) {
         }
         expect(outcomes).toEqual([]);
       },
-      SUITE_MS,
+      LONG_TEST_MS,
     );
   });
 }

@@ -109,7 +109,7 @@ test("the model finds and calls a server of the program and one of mcp.json, and
   expect([docs.argv, mine.argv]).toEqual([["docs"], ["mine"]]);
   expect(JSON.stringify(script.requests)).not.toContain("off__work");
   expect(stderr).not.toMatch(/also provides \/mcp|loaded twice|one at a time/);
-  await waitGone([docs.pid, mine.pid], 10_000);
+  await waitGone([docs.pid, mine.pid]);
 });
 
 test("a program gives its session the flags of the command line -> they count, and Pi knows them", async () => {
@@ -186,7 +186,7 @@ test("a subagent runs in Pi's process -> it has servers of its own, which end wi
   const theirs = JSON.parse(ended?.text ?? "null");
   expect(theirs).toMatchObject({ argv: ["docs"] });
   expect(theirs.pid).not.toBe(mine.pid);
-  expect(await waitGone([theirs.pid], 20_000)).toEqual([]);
+  expect(await waitGone([theirs.pid])).toEqual([]);
   expect((await pi.ask("docs__work")).pid).toBe(mine.pid);
   expect(JSON.stringify(pi.scripted.requests.map(({ tools }) => tools))).not.toContain("off__work");
   expectClean(pi);

@@ -35,6 +35,6 @@ export async function homeWithServers(
 
 /** Expects that every process of the home ends, Pi's too; a failure names the others. */
 export async function expectNothingLeft(at: PiHome, pids: readonly number[]): Promise<void> {
-  await waitGone(pids, 5_000);
+  await waitGone(pids);
   expect((await processesWithMarker(at.dir)).map(({ command }) => command)).toEqual([]);
 }

@@ -78,9 +78,7 @@ test.skipIf(!hasTmux())(
     for (const key of KEYS) await terminal.press(key);
     await terminal.until(new RegExp(KEYS));
     await terminal.press("C-c");
-    await expect
-      .poll(async () => (await terminal.screen()).join("\n"), { timeout: 30_000 })
-      .not.toContain(KEYS);
+    await expect.poll(async () => (await terminal.screen()).join("\n")).not.toContain(KEYS);
     await terminal.prompt("go on");
     await terminal.until(/answered\./);
   },

@@ -7,6 +7,7 @@ import type { Repair } from "../../workers/cache/schema/keywords.ts";
 import { isLinear } from "../../workers/cache/schema/patterns.ts";
 import { repairInputSchema } from "../../workers/cache/schema/schema.ts";
 import { toolResultTexts } from "../support/model.ts";
+import { TEST_MS } from "../support/patience.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { piValidator } from "../support/pi-validator.ts";
 import { createRandom } from "../unit/random.ts";
@@ -24,9 +25,6 @@ const chain = (part: (next: Schema) => Schema): Schema =>
   inside({ ...map(60, (i) => [`x${i}`, part(ref(`x${i + 1}`))]), x60: STRING });
 const deep = (key: string | undefined, depth: number, leaf: unknown): unknown =>
   Array.from({ length: depth }).reduce((value) => (key === undefined ? [value] : { [key]: value }), leaf);
-
-/** This limit catches hangs only. */
-const PATIENCE_MS = 120_000;
 
 /** A schema with a pattern that backtracks; `VICTIM` is an argument that makes it backtrack without end. */
 const REDOS = object({ a: { ...STRING, pattern: "^(([a-z])+.)+$" } });
@@ -315,7 +313,7 @@ test(
     const at = await home({ mcp: { mcpServers: { s: server } } });
     const run = await runPrint({
       ...{ home: at, model: scripted, extensions: ENTRY, prompt: "go" },
-      timeoutMs: PATIENCE_MS,
+      timeoutMs: TEST_MS,
     });
     expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
     const declared = scripted.requests[1]?.tools.find((tool) => tool.function.name === "s__matches");
@@ -329,5 +327,5 @@ test(
       'lists {"a":["x"]}',
     ]);
   },
-  2 * PATIENCE_MS,
+  2 * TEST_MS,
 );

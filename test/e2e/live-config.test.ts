@@ -50,7 +50,7 @@ async function openShared(
     await pi.notice(effect, since);
   };
   if (effectsOf(pi.rpc).length > 0) await told({ mcpServers: {} }, /^mcp\.json: - /);
-  expect(await waitGone(await serversOf(pi.at), 10_000)).toEqual([]);
+  expect(await waitGone(await serversOf(pi.at))).toEqual([]);
   await told(mcp, /^mcp\.json: \+ /);
   return { ...pi, from: pi.rpc.events.length };
 }
@@ -183,7 +183,7 @@ describe("an edit while calls are in flight", () => {
     const [found] = await pi.prompt(searchFor("select:docs__page7"));
     expect(found?.text).toContain("docs__page7");
     await pi.ask("docs__page7");
-    expect(await waitGone([answerOf(ends.get("old__work")).pid], 10_000)).toEqual([]);
+    expect(await waitGone([answerOf(ends.get("old__work")).pid])).toEqual([]);
     expect(effectsOf(pi.rpc, pi.from)).toHaveLength(1);
     expectClean(pi);
   });
@@ -278,7 +278,7 @@ describe("/mcp enable, disable and edit of the user's own file", () => {
     await pi.rpc.command("/mcp disable s", PATIENCE_MS);
     expect(await readFile(pi.at.mcpFile, "utf8")).toBe(text.replace('"enabled":true', '"enabled":false'));
     expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: - s (disabled)");
-    expect(await waitGone([pid], 10_000)).toEqual([]);
+    expect(await waitGone([pid])).toEqual([]);
     expect(await pi.status()).toContain("s: disabled");
 
     since = pi.rpc.events.length;

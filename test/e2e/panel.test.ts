@@ -304,7 +304,7 @@ async function walks(terminal: Terminal): Promise<void> {
       const screen = await terminal.screen();
       return arrived(seen(screen)) ? "" : `${key} left the screen as it was:\n${screen.join("\n")}`;
     };
-    await expect.poll(shown, { timeout: 15_000 }).toBe("");
+    await expect.poll(shown).toBe("");
   };
   await goes("Home", ({ first }) => first === 1);
   await goes("NPage", ({ first }) => first > before);

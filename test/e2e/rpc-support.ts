@@ -3,6 +3,7 @@ import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { ModelRequest, ModelTurn, ScriptedModel } from "../support/model.ts";
+import { PATIENCE_MS } from "../support/patience.ts";
 import {
   type HomeOptions,
   type PiHome,
@@ -23,8 +24,7 @@ import {
 } from "../support/rpc-events.ts";
 import { call, copyExtension, ENTRY, fixtureServer, home, model, onCleanup } from "./support.ts";
 
-/** This limit catches hangs only: Pi, its worker and servers may start on two busy cores. */
-export const PATIENCE_MS = 40_000;
+export { PATIENCE_MS };
 
 type Entry = Record<string, unknown>;
 

@@ -57,7 +57,7 @@ test("off -> refused by name, found by no search, its process ends, the model is
   const written = await readFile(join(pi.at.agentDir, "mcp.json"), "utf8");
 
   expect(await command(pi, "/mcp off one")).toContain("one is switched off for this session.");
-  expect(await waitGone([pid], PATIENCE_MS)).toEqual([]);
+  expect(await waitGone([pid])).toEqual([]);
   const [refused] = await pi.prompt(call("one__work", {}));
   expect(refused).toMatchObject({ isError: true });
   const told = (pi.scripted.requests.at(-1)?.messages ?? []).map(messageText).join("\n");

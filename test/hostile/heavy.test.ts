@@ -14,6 +14,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { amount, repeats } from "../support/long.ts";
 import { oneFile } from "../support/one-file.ts";
+import { LONG_TEST_MS } from "../support/patience.ts";
 import { clockSlowness, coreSlowness } from "../support/slowdown.ts";
 import { onCleanup, type Started, start } from "../worker/support.ts";
 import { sized } from "./rows/sizes.ts";
@@ -30,9 +31,6 @@ const randomProgram = () => {
   const { file, env } = oneFile("heavy-random", join(SERVERS, "heavy-random.ts"));
   return { command: process.execPath, args: [file], env, requestTimeoutMs: 120_000 };
 };
-
-/** For hangs: where the cores are slow, each of the tries takes tens of seconds. */
-const LONG_MS = 400_000;
 
 /** The bound on a machine that has nothing else to do. */
 const LATE_MS = 250;
@@ -120,7 +118,7 @@ test.each(ROWS)(
       await expectAnswer((await outcome(at, "bad")).slice(0, 1_000), answer);
     });
   },
-  LONG_MS,
+  LONG_TEST_MS,
 );
 
 test.each([
@@ -134,7 +132,7 @@ test.each([
       expect(await outcome(at, "bad")).toMatch(answer);
     });
   },
-  LONG_MS,
+  LONG_TEST_MS,
 );
 
 test.each([
@@ -151,7 +149,7 @@ test.each([
       await sleep(500);
     });
   },
-  LONG_MS,
+  LONG_TEST_MS,
 );
 
 test.each([
@@ -177,7 +175,7 @@ test.each([
       expect(await outcome(at, "bad")).toMatch(answer);
     });
   },
-  LONG_MS,
+  LONG_TEST_MS,
 );
 
 const MESSAGES = repeats("HEAVY_MESSAGES", amount(10, 40));

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { family, repeats } from "../support/long.ts";
+import { LONG_TEST_MS } from "../support/patience.ts";
 import { clockSlowness } from "../support/slowdown.ts";
 import { onCleanup, type Started, start, textOf, until } from "../worker/support.ts";
 
@@ -114,7 +115,7 @@ async function slowestMs(at: Started): Promise<number> {
 
 test.each(rows.map(({ name, attackers }) => [name, attackers] as const))(
   "%s -> a neighbour answers within 250 ms, the worker lives, and each attacker is named",
-  { timeout: 300_000 },
+  { timeout: LONG_TEST_MS },
   async (name, attackers) => {
     const names = attackers.map((_, i) => `evil${i}`);
     const entries = await Promise.all(attackers.map(entryOf));

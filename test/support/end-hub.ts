@@ -4,11 +4,9 @@ import { answerHub } from "../../workers/connection/hub/ask.ts";
 import { placeOf } from "../../workers/connection/hub/link.ts";
 import { waitGone } from "./processes.ts";
 
-const HUB_END_MS = 10_000;
-
 /** Ends the hub of an agent folder with its servers, and removes its folder. */
 export async function endHub(agentDir: string): Promise<void> {
   const { report } = await answerHub(agentDir, { stop: {} });
-  if (report) await waitGone([report.pid], HUB_END_MS);
+  if (report) await waitGone([report.pid]);
   await rm(placeOf(agentDir).folder, { recursive: true, force: true });
 }

@@ -28,13 +28,11 @@ export interface HubHome {
   place: HubPlace;
 }
 
-const REST_MS = 10_000;
-
 /** Ends the hub of this agent folder. Fails if a process is left that names the folder. */
 export async function endHub(agentDir: string, place = placeOf(agentDir)): Promise<void> {
   await answerHub(agentDir, { stop: {} }).catch(() => undefined);
   const running = (await processesWithMarker(agentDir)).map(({ pid }) => pid);
-  const left = await waitGone(running, REST_MS);
+  const left = await waitGone(running);
   const names = (await processesWithMarker(agentDir)).filter(({ pid }) => left.includes(pid));
   for (const { pid } of names) process.kill(pid, "SIGKILL");
   await killMarked(`PMT_PLACE=${agentDir}`);

@@ -45,8 +45,8 @@ export interface PiProcess {
   kill(signal: NodeJS.Signals): void;
 }
 
-/** A surviving child may hold Pi's stdout open for ever. Pi's own output has arrived within this time. */
-const OUTPUT_GRACE_MS = 300;
+/** A surviving child may hold Pi's stdout open for ever. Pi's own output has arrived within this time, on a busy machine too. */
+const OUTPUT_GRACE_MS = 2_000;
 
 /**
  * Pi's Node gets the first size of V8's young generation that this process has, as `fork` would pass it on: the Vitest

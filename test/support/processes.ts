@@ -9,6 +9,7 @@ import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { PATIENCE_MS } from "./patience.ts";
 
 export interface ProcessInfo {
   pid: number;
@@ -58,8 +59,11 @@ export async function processesWithMarker(
     .map(toInfo);
 }
 
+/** Less than the half minute after which a start is given up, and the minute after which what nobody uses ends by itself. */
+const GONE_MS = PATIENCE_MS / 3;
+
 /** Waits until none of the processes runs (a zombie does not run). Returns the pids of processes that still run. */
-export async function waitGone(pids: readonly number[], timeoutMs: number): Promise<number[]> {
+export async function waitGone(pids: readonly number[], timeoutMs = GONE_MS): Promise<number[]> {
   const deadlineMs = performance.now() + timeoutMs;
   for (;;) {
     const left = await stillRunning(pids);
@@ -74,7 +78,7 @@ async function stillRunning(pids: readonly number[]): Promise<number[]> {
   return pids.filter((pid) => running.has(pid));
 }
 
-/** Kills every process with exactly this `NAME=value` in its environment and waits up to 2 s for their end. */
+/** Kills every process with exactly this `NAME=value` in its environment and waits for their end. */
 export async function killMarked(variable: string): Promise<void> {
   if (process.platform === "win32") return;
   const all = await listProcesses();
@@ -88,10 +92,7 @@ export async function killMarked(variable: string): Promise<void> {
     }
   }
   if (marked.length === 0) return;
-  await waitGone(
-    marked.map((entry) => entry.pid),
-    2_000,
-  );
+  await waitGone(marked.map((entry) => entry.pid));
 }
 
 function toInfo({ pid, ppid, command }: ProcessEntry): ProcessInfo {

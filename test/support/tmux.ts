@@ -8,8 +8,8 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { PATIENCE_MS } from "./patience.ts";
 
-const PATIENCE_MS = 30_000;
 const POLL_MS = 50;
 
 export interface TmuxOptions {

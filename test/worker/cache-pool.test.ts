@@ -13,6 +13,7 @@ import { CatalogPublisher } from "../../workers/connection/catalog/catalog.ts";
 import { parseEntry } from "../../workers/connection/config/entry/definition.ts";
 import { DEFAULT_SETTINGS } from "../../workers/connection/config/entry/settings.ts";
 import type { Server } from "../../workers/connection/servers/server.ts";
+import { LONG_TEST_MS } from "../support/patience.ts";
 import { tempFolder } from "../unit/temp-folder.ts";
 import { recordingLog } from "../unit/workers/recording-log.ts";
 import { fixtures } from "./support.ts";
@@ -109,31 +110,35 @@ describe("a server whose tools break the cache worker", () => {
     async (way, reason) => {
       await (await publishBeside(way, reason)).first.catalog.finish();
     },
-    180_000,
+    LONG_TEST_MS,
   );
 
-  test("hang -> the other servers are published, one notice names the faulty server, later publications do not wait for it", async () => {
-    const { folder, servers, first } = await publishBeside("hang", "aborted due to timeout");
-    const before = first.publications().length;
-    Object.assign(servers[0] as Server, { tools: [{ name: "list" }] });
-    first.catalog.changed(servers[0]);
-    await first.catalog.flush();
-    expect(first.tools().at(-1)).toEqual(["good__list", "other__write"]);
-    // How many tasks that takes is a matter of time: a thread that starts slowly is given up, and each server tried alone.
-    expect(withHang(first.publications().slice(0, before))).not.toEqual([]);
-    expect(withHang(first.publications().slice(before))).toEqual([]);
-    expect(first.notices()).toHaveLength(1);
-    await first.catalog.finish();
+  test(
+    "hang -> the other servers are published, one notice names the faulty server, later publications do not wait for it",
+    async () => {
+      const { folder, servers, first } = await publishBeside("hang", "aborted due to timeout");
+      const before = first.publications().length;
+      Object.assign(servers[0] as Server, { tools: [{ name: "list" }] });
+      first.catalog.changed(servers[0]);
+      await first.catalog.flush();
+      expect(first.tools().at(-1)).toEqual(["good__list", "other__write"]);
+      // How many tasks that takes is a matter of time: a thread that starts slowly is given up, and each server tried alone.
+      expect(withHang(first.publications().slice(0, before))).not.toEqual([]);
+      expect(withHang(first.publications().slice(before))).toEqual([]);
+      expect(first.notices()).toHaveLength(1);
+      await first.catalog.finish();
 
-    // The next start reads the stored files of the first one.
-    const next = open(folder, servers);
-    next.catalog.changed();
-    await next.catalog.flush();
-    expect(next.tools()).toEqual([["good__list", "other__write"]]);
-    expect(withHang(next.publications())).toEqual([]);
-    expect(next.notices()).toHaveLength(1);
-    await next.catalog.finish();
-  }, 180_000);
+      // The next start reads the stored files of the first one.
+      const next = open(folder, servers);
+      next.catalog.changed();
+      await next.catalog.flush();
+      expect(next.tools()).toEqual([["good__list", "other__write"]]);
+      expect(withHang(next.publications())).toEqual([]);
+      expect(next.notices()).toHaveLength(1);
+      await next.catalog.finish();
+    },
+    LONG_TEST_MS,
+  );
 
   test("the user retries the server after its tools were repaired -> published", async () => {
     const folder = await tempFolder();
@@ -174,7 +179,7 @@ test("tasks beside one that never ends -> done on the next thread", async () => 
   const { servers } = JSON.parse(await readFile(path, "utf8")) as { servers: object };
   expect(Object.keys(servers).sort()).toEqual(["s0", "s1", "s2", "s3", "s4", "s5"]);
   expect(lines.filter((line) => line.startsWith("error"))).toHaveLength(1);
-}, 60_000);
+});
 
 test("a worker that cannot be loaded -> tasks give empty answers, and the pool closes", async () => {
   const { log, lines } = recordingLog();

@@ -67,7 +67,7 @@ test("a cache file that is broken, empty, of another version, a folder, read-onl
     ).toEqual([]);
   }
   expect(at.crashes).toEqual([]);
-}, 120_000);
+});
 
 describe("a cache that cannot be written", () => {
   /** Starts a session that works as usual, and answers it when its catalog has come. */

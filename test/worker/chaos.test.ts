@@ -162,4 +162,4 @@ test(`${CALLS} calls to ${SERVERS} servers, servers and the worker killed at ran
     const running = all.flatMap(({ pid, command }) => (isHub(command) ? [] : [pid])).sort();
     return running.join() === known.join() || undefined;
   });
-}, 120_000);
+});

@@ -255,7 +255,7 @@ describe("watchConfig", () => {
         notice.resolve();
       },
       onError: () => undefined,
-      settleMs: 200,
+      settleMs: 2_000,
     });
     onTestFinished(() => watcher.close());
     await watcher.ready;

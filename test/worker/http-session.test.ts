@@ -352,7 +352,7 @@ async function restarting(
     lose: () => void session++,
     resumes: () => server.asked.filter(({ headers }) => headers["last-event-id"] === "41"),
     /** Settles when the server has got a call. */
-    called: () => expect.poll(() => server.log, { timeout: 20_000 }).toContain("POST tools/call"),
+    called: () => expect.poll(() => server.log).toContain("POST tools/call"),
   };
 }
 
@@ -406,7 +406,7 @@ describe("the session of an open call is lost", () => {
   test("the stream of notifications learns of the loss -> the call fails at once", async () => {
     const { server, lose, notifications, called } = await restarting(beginsAndEnds);
     const { connection } = await connect(server);
-    await expect.poll(() => notifications.length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => notifications.length).toBe(1);
     const calling = long(connection);
     await called();
     lose();
@@ -423,7 +423,7 @@ describe("the session of an open call is lost", () => {
     });
     const { connection } = await connect(server);
     const calling = call(connection);
-    await expect.poll(() => open.length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => open.length).toBe(1);
     lose();
     await connection.listTools(never);
     for (const [response, id] of open) response.end(`data: ${resultOf({ id, method: "tools/call" })}\n\n`);
@@ -439,7 +439,7 @@ describe("the session of an open call is lost", () => {
     });
     const { connection } = await connect(server);
     const calling = long(connection);
-    await expect.poll(() => open.length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => open.length).toBe(1);
     lose();
     await connection.listTools(never);
     for (const response of open) response.end();
@@ -488,7 +488,7 @@ describe("the session of an open call is lost", () => {
     );
     const { connection } = await connect(server);
     const listing = connection.listTools(never);
-    await expect.poll(() => begun, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => begun).toBe(1);
     lose();
     await failed(call(connection));
     expect(await listing).toHaveLength(1);
@@ -541,7 +541,7 @@ test("the answer comes on the stream of notifications while the broken one is be
   const { connection } = await connect(server);
   const calling = call(connection);
   const stream = await resumed.promise;
-  await expect.poll(() => streams.length, { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => streams.length).toBe(1);
   for (const open of streams) open.write(`data: ${resultOf({ id, method: "tools/call" })}\n\n`);
   expect((await calling).content).toHaveLength(1);
   startEvents(stream).write(": nothing more\n\n");
@@ -992,7 +992,7 @@ test("GET is answered with 404 in a session that is open, as by a server without
   });
   const told = countChanges();
   const { connection } = await connect(server, {}, { onListChanged: told.onListChanged });
-  await expect.poll(() => server.log, { timeout: 20_000 }).toContain("GET");
+  await expect.poll(() => server.log).toContain("GET");
   for (let i = 0; i < 3; i++) await call(connection);
   expect(server.log.filter((line) => line === "POST initialize" || line === "GET")).toEqual([
     "POST initialize",
@@ -1013,7 +1013,7 @@ test("a notification stream drops again and again -> opened again with the last 
     server.asked
       .filter(({ http }) => http === "GET")
       .map(({ headers }) => headers["last-event-id"] as string);
-  await expect.poll(gets, { timeout: 20_000 }).toEqual([undefined, "0", "1", "2", "3"]);
+  await expect.poll(gets).toEqual([undefined, "0", "1", "2", "3"]);
   expect(notes).toEqual(["ended its notification stream; it is opened again from now on"]);
   await connection.close(soon);
 });
@@ -1036,7 +1036,7 @@ test.each<[string, (response: ServerResponse) => void]>([
   });
   const { connection } = await connect(server);
   const gets = (): number => server.log.filter((line) => line === "GET").length;
-  await expect.poll(gets, { timeout: 20_000 }).toBe(3);
+  await expect.poll(gets).toBe(3);
   await connection.close(soon);
 });
 

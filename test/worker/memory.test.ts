@@ -83,7 +83,7 @@ describe("a message", () => {
     const at = await limited();
     const { pid = 0 } = await at.settled("over");
     const error = await at.failedCall("over", "work", { bytes: limit + 1 });
-    expect(await waitGone([pid], 10_000)).toEqual([]);
+    expect(await waitGone([pid])).toEqual([]);
     expect(textOf(await at.call("over", "work", { bytes: 100 }))).toMatch(/^x+$/);
     expect(error.message).toContain(`${limit / MIB} MiB`);
     expect(error).toMatchObject({

@@ -42,7 +42,7 @@ const shared = forRows(async () => {
     works: await serveFixture(),
     grows: await serveFixture(),
   };
-  const more: Record<string, object> = { times: { timeout: 0.2 }, grows: { lifecycle: "eager" } };
+  const more: Record<string, object> = { times: { timeout: 2 }, grows: { lifecycle: "eager" } };
   const entries = Object.entries(servers).map(([name, { url }]) => [
     name,
     { url, protocol: MODERN, ...more[name] },

@@ -43,7 +43,7 @@ function endAfterTest(pids: readonly number[]): void {
         // The process has already ended.
       }
     }
-    await waitGone(pids, 5_000);
+    await waitGone(pids);
   });
 }
 

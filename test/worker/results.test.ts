@@ -10,13 +10,13 @@ import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import { forWholeFile } from "../support/cleanup.ts";
 import { answerWell, serve, startEvents } from "../support/http-server.ts";
 import { amount } from "../support/long.ts";
+import { PATIENCE_MS } from "../support/patience.ts";
 import { waitGone } from "../support/processes.ts";
 import { makeTempFolder } from "../support/temp-folder.ts";
 import { builtWorker, everything } from "./support.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const SECRET = "s3cr3t-of-the-test";
-const WAIT_MS = 30_000;
 
 let agentDir: string;
 let runtime: Runtime;
@@ -76,13 +76,13 @@ beforeAll(async () => {
       snapshotChecksum: undefined,
     }),
   });
-  expect(await runtime.settleTools({ timeoutMs: WAIT_MS }, undefined)).toEqual([]);
+  expect(await runtime.settleTools({ timeoutMs: PATIENCE_MS }, undefined)).toEqual([]);
 });
 
 afterAll(async () => {
   await runtime.stop();
   const pids = events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []));
-  await waitGone(pids, 5_000);
+  await waitGone(pids);
   await rm(agentDir, { recursive: true, force: true });
 });
 
@@ -329,9 +329,7 @@ test("statistics off, then captured, then to a path that cannot be written -> on
   const planned = async (change: () => Promise<void>): Promise<void> => {
     const since = events.length;
     await change();
-    await expect
-      .poll(() => events.slice(since).some(({ type }) => type === "planned"), { timeout: WAIT_MS })
-      .toBe(true);
+    await expect.poll(() => events.slice(since).some(({ type }) => type === "planned")).toBe(true);
   };
   expect(await runtime.ask("stats", {})).toMatchObject({ captured: true });
   await planned(() => configure({ captureStats: false }));

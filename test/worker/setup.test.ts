@@ -135,7 +135,7 @@ describe("trial", () => {
     // The next trial waits for the end of the cancelled one.
     const next = { ...proposal, entry: marked(at, "echoes.mjs") };
     expect((await at.runtime.ask("tryServer", next)).outcome).toBe("connected");
-    await waitGone(pidsOf(at), 10_000);
+    await waitGone(pidsOf(at));
   });
 
   test("the end of the session ends the trial and its process", async () => {

@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { LONG_TEST_MS } from "../../support/patience.ts";
 import { packedEntry } from "../../support/run-package.ts";
 import { baselineOf } from "./baseline.ts";
 import type { Outcome } from "./problems.ts";
@@ -16,7 +17,6 @@ import { createTurns, inTurn, type Turns } from "./turns.ts";
 const TRIES = 3;
 /** A stall of more CPU time than this is not noise and is not tried again. */
 const NOISE_MS = 500;
-const ROW_MS = 300_000;
 
 const describeAll = (problems: readonly Problem[]): string[] =>
   problems.map(({ check, text }) => `${check}: ${text.replaceAll("\n", " | ")}`);
@@ -41,7 +41,7 @@ export function hostileSuite(all: readonly Row[], { beside }: { beside?: number 
     await turns?.kill();
   });
 
-  test.for(titled)("%s", { timeout: ROW_MS }, async ([_title, row], { task }) => {
+  test.for(titled)("%s", { timeout: LONG_TEST_MS }, async ([_title, row], { task }) => {
     const selected = new Set(task.file.tasks.filter(({ mode }) => mode !== "skip").map(({ name }) => name));
     turns ??= createTurns(
       titled.filter(([title]) => selected.has(title)).map(([, one]) => one),

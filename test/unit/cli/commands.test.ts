@@ -9,6 +9,7 @@ import { NO_OPTIONS, type Options } from "../../../src/cli/words/parse.ts";
 import type { WordName } from "../../../src/cli/words/table.ts";
 import { PROGRAMS } from "../../../src/cli/words/table.ts";
 import { IMPORTS } from "../../../workers/connection/config/entry/schema.ts";
+import { PATIENCE_MS } from "../../support/patience.ts";
 import { captureConsole } from "./captured-console.ts";
 
 type Answers = Readonly<Record<string, unknown>>;
@@ -192,7 +193,7 @@ test("import --copy in a terminal -> each server of a file that others may have 
   const options = { copy: true, yes: true, replace: true };
   const taken = await run("import", ["cursor"], answers, options, { isTTY: true, stdin });
   const shown = (text: string) =>
-    vi.waitFor(() => expect(taken.stderr().replace(/\s+/g, " ")).toContain(text));
+    vi.waitFor(() => expect(taken.stderr().replace(/\s+/g, " ")).toContain(text), PATIENCE_MS);
   await shown("a comes from /clone/c, a file of this project, which others may have written.");
   await shown("run a Write it? [y/N]");
   stdin.write("\n");

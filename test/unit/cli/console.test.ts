@@ -7,6 +7,7 @@ import { Console } from "../../../src/cli/console/console.ts";
 import { asFailure } from "../../../src/cli/console/failure.ts";
 import { unconfiguredFailure } from "../../../src/cli/place/unconfigured.ts";
 import { type ErrorCode, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { PATIENCE_MS } from "../../support/patience.ts";
 import { captureConsole } from "./captured-console.ts";
 
 function consoleOn(columns: number | undefined) {
@@ -58,7 +59,7 @@ test("a question is open -> progress leaves it where it is, and a line of stderr
 test("a conversation begins while a question stands between -> the line is the conversation's, then that question stands there again", async () => {
   const stdin = new PassThrough();
   const { console, stderr } = captureConsole({ isTTY: true, stdin });
-  const shown = (text: string) => vi.waitFor(() => expect(stderr().endsWith(text)).toBe(true));
+  const shown = (text: string) => vi.waitFor(() => expect(stderr().endsWith(text)).toBe(true), PATIENCE_MS);
   const over = new AbortController();
   const code = console.askBetween("Code: ", over.signal);
   await shown("Code: ");

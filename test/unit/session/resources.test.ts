@@ -8,6 +8,7 @@ import {
   type SuggestedResource,
 } from "../../../src/shared/protocol/calls.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { PATIENCE_MS } from "../../support/patience.ts";
 import { makeStatus } from "../server-status.ts";
 import { type OpenOptions, openSession, planned } from "./support.ts";
 
@@ -83,7 +84,7 @@ describe("the editor", () => {
 
   async function provider(suggestResources: (params: unknown) => unknown = () => found) {
     const at = await open({ mode: "tui", answers: { suggestResources } });
-    await vi.waitFor(() => expect(at.refreshes).not.toEqual([]));
+    await vi.waitFor(() => expect(at.refreshes).not.toEqual([]), PATIENCE_MS);
     const made = (at.refreshes as ((current: CompletionProvider) => CompletionProvider)[]).map((make) =>
       make(own),
     );

@@ -298,7 +298,7 @@ describe("several sessions in one process", () => {
     }) as typeof at.ctx;
     at.session.start(ctx);
     over = true;
-    await expect.poll(() => at.runtimes[0]?.isStopped, { timeout: 10_000 }).toBe(true);
+    await expect.poll(() => at.runtimes[0]?.isStopped).toBe(true);
   });
 });
 

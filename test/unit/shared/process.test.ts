@@ -179,7 +179,7 @@ test("the end of Pi, where nothing can wait -> what left the groups of the serve
   registry.add(pids[0]);
   registry.killAll();
   registry.dispose();
-  expect(await waitGone(pids, 5_000)).toEqual([]);
+  expect(await waitGone(pids)).toEqual([]);
 });
 
 /** A program with two sessions, each with a server; the servers' pids. */
@@ -206,7 +206,7 @@ test.each(["SIGINT", "SIGHUP", "SIGTERM"] as const)(
     const pids: number[] = JSON.parse(String(line));
     program.kill(signal);
     expect(await once(program, "exit")).toEqual([null, signal]);
-    expect(await waitGone(pids, 5_000)).toEqual([]);
+    expect(await waitGone(pids)).toEqual([]);
   },
   30_000,
 );
@@ -218,7 +218,7 @@ test("another process has the pid of one that was found -> it is left alone", as
   await killStrays([{ ...found, started: "1" }]);
   expect(existsSync(`/proc/${child}`)).toBe(true);
   await killStrays([found]);
-  expect(await waitGone([child], 5_000)).toEqual([]);
+  expect(await waitGone([child])).toEqual([]);
 });
 
 describe("systemProgram", () => {

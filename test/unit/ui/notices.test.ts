@@ -6,6 +6,7 @@ import type { ServerState, ServerStatus } from "../../../src/shared/protocol/ses
 import { createGathering, createHealthNotices, GATHER_MS } from "../../../src/ui/health-notices.ts";
 import { joinNotices, type Notice, type ServerNotice } from "../../../src/ui/join-notices.ts";
 import { createConfigNotices, createStatusLine, statusText } from "../../../src/ui/notices.ts";
+import { PATIENCE_MS } from "../../support/patience.ts";
 import { createRecordingContext } from "../recording-context.ts";
 import { makeStatus } from "../server-status.ts";
 
@@ -356,7 +357,7 @@ describe("createGathering", () => {
     for (const name of ["a", "b", "c", "d"]) add(failing(name), true);
     expect(shown).toEqual([]);
     add(failing("e"), false);
-    await vi.waitFor(() => expect(shown).toHaveLength(1));
+    await vi.waitFor(() => expect(shown).toHaveLength(1), PATIENCE_MS);
     expect(shown[0]).toMatch(/^5 MCP servers failed:/);
     add(failing("f"), false);
     expect(shown[1]).toBe("MCP server f: no answer. Look.");

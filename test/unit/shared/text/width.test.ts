@@ -11,6 +11,7 @@ import {
   wrap,
 } from "../../../../src/shared/text/width.ts";
 import { repeats } from "../../../support/long.ts";
+import { LONG_TEST_MS } from "../../../support/patience.ts";
 import { drawInPi, loadPiTui, randomText, TUI_MODES, WIDER, WIDTH_SEED } from "../../../support/pi-tui.ts";
 import { randomNumbers } from "../../workers/connection/results/support.ts";
 
@@ -25,8 +26,6 @@ const piWidth = (line: string): number =>
   pi.visibleWidth(line.replaceAll("\u0e33", "\u0e4d\u0e32").replaceAll("\u0eb3", "\u0ecd\u0eb2"));
 
 const LINES = repeats("WIDTH_LINES", 3_000);
-/** A million lines take 40 s of processor time. */
-const LONG_MS = 900_000;
 
 const SAMPLES: [string, string, number][] = [
   ["ASCII", "hello", 5],
@@ -76,7 +75,7 @@ describe("visibleWidth", () => {
       }
       expect(faults, `WIDTH_SEED=${WIDTH_SEED}`).toEqual([]);
     },
-    LONG_MS,
+    LONG_TEST_MS,
   );
 
   test("each character alone is as wide as Pi says", () => {

@@ -8,6 +8,7 @@ import { type CallResult, encode } from "../../../../src/shared/protocol/calls.t
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../../src/shared/protocol/session.ts";
 import { openPanel } from "../../../../src/ui/panel/panel.ts";
+import { PATIENCE_MS } from "../../../support/patience.ts";
 import { makeCatalog } from "../../make-catalog.ts";
 import { createRecordingContext } from "../../recording-context.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
@@ -50,7 +51,7 @@ async function open(answers: Answers = {}, user: readonly string[] = []) {
     asked,
     dialogs,
     screen,
-    until: (expected: RegExp) => vi.waitFor(() => expect(screen()).toMatch(expected), { timeout: 10_000 }),
+    until: (expected: RegExp) => vi.waitFor(() => expect(screen()).toMatch(expected), PATIENCE_MS),
     press: async (...keys: string[]) => {
       for (const key of keys) screens[0]?.handleInput(key);
       await settled();
@@ -350,7 +351,7 @@ describe("a tool that is tried", () => {
 
   test("the form is closed -> nothing is called; a failure -> as the model would read it", async () => {
     const at = await opened([]);
-    await vi.waitFor(() => expect(at.dialogs).toHaveLength(1));
+    await vi.waitFor(() => expect(at.dialogs).toHaveLength(1), PATIENCE_MS);
     await settled();
     expect(called(at)).toBeUndefined();
     const failing = await opened(["Call it"], {

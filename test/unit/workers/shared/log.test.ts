@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { describe, expect, it, test, vi } from "vitest";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { createLog, isFileGone } from "../../../../workers/shared/log.ts";
+import { PATIENCE_MS } from "../../../support/patience.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
 const run = promisify(execFile);
@@ -111,13 +112,13 @@ describe("createLog", () => {
       (await readFile(file, "utf8").catch(() => "")).match(/\d+$/gm) ?? [];
     const expected = Array.from({ length: 20 }, (_, i) => String(i));
     log.info("0");
-    await vi.waitFor(async () => expect(await lines()).toEqual(["0"]));
+    await vi.waitFor(async () => expect(await lines()).toEqual(["0"]), PATIENCE_MS);
     for (const line of expected.slice(1)) {
       log.info(line);
       await Promise.resolve();
     }
     log.error("20");
-    await vi.waitFor(async () => expect(await lines()).toEqual([...expected, "20"]));
+    await vi.waitFor(async () => expect(await lines()).toEqual([...expected, "20"]), PATIENCE_MS);
     log.info("21");
     await log.flush();
     expect(await lines()).toEqual([...expected, "20", "21"]);

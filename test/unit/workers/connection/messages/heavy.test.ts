@@ -9,6 +9,7 @@ import type { Incoming } from "../../../../../workers/connection/messages/incomi
 import { LongBytes, Pieces } from "../../../../../workers/connection/messages/pieces.ts";
 import { type ResultOptions, shapeAnywhere } from "../../../../../workers/connection/results/anywhere.ts";
 import { inBytes } from "../../../../../workers/connection/results/shape.ts";
+import { PATIENCE_MS } from "../../../../support/patience.ts";
 import { tempFolder } from "../results/support.ts";
 
 /** Far below the time that `KEYS` take on any machine. */
@@ -229,7 +230,7 @@ test("a folder for compiled code -> the thread leaves there what the next one fi
     thread.close();
     await vi.waitFor(
       async () => expect(await readdir(folder, { recursive: true })).not.toHaveLength(0),
-      60_000,
+      PATIENCE_MS,
     );
   } finally {
     compileHeavyIn(undefined);

@@ -4,6 +4,7 @@ import { mkdir, open, readdir, readFile, stat, symlink, truncate, utimes, writeF
 import { dirname, join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { createResultStore, removeOldResults } from "../../../../../workers/connection/results/store.ts";
+import { PATIENCE_MS } from "../../../../support/patience.ts";
 import { tempFolder } from "./support.ts";
 
 const DAY_S = 24 * 60 * 60;
@@ -51,7 +52,7 @@ test("prepared for a file -> the folder is there, and the file comes into it", a
   const root = await tempFolder();
   const store = createResultStore({ root, free: PLENTY });
   store.prepare?.();
-  await vi.waitFor(async () => expect(await readdir(root)).toHaveLength(1));
+  await vi.waitFor(async () => expect(await readdir(root)).toHaveLength(1), PATIENCE_MS);
   const saved = await store.save(["text"], "x", "txt");
   expect("path" in saved && dirname(saved.path)).toBe(join(root, (await readdir(root))[0] as string));
 });

@@ -66,7 +66,7 @@ test("a list that never comes -> the tools come all the same; a late one is told
   await settle();
   expect(namesOf(at)).toEqual(["pdf"]);
   expect(at.lists()).toBeGreaterThan(lists);
-}, 20_000);
+});
 
 describe("what is held of a skill", () => {
   test("as long as the server said -> fresh; from the cache -> stale; told since -> that", async () => {

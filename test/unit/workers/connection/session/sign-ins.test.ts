@@ -111,7 +111,7 @@ const asksForSignIn = new ThreadsError("needs_auth", "s: it needs a sign-in.");
 
 /** The connection that was asked for as the n-th. */
 async function openingOf({ openings }: { openings: readonly Opening[] }, nth = 0): Promise<Opening> {
-  await expect.poll(() => openings.length, { timeout: 20_000 }).toBeGreaterThan(nth);
+  await expect.poll(() => openings.length).toBeGreaterThan(nth);
   const found = openings[nth];
   if (!found) throw new Error("no connection was asked for");
   return found;

@@ -75,7 +75,7 @@ test("answers at the same time, of one process and of four -> all are kept", asy
   await Promise.all(["w", "x", "y", "z"].map(run));
   expect(await written()).toHaveLength(32);
   expect(await readdir(join(file, ".."))).toEqual(["mcp-skills.json"]);
-}, 60_000);
+});
 
 test("more than the limit -> the oldest yes goes first", async () => {
   const { allowed, put, written } = await setup();

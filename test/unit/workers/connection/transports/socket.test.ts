@@ -9,6 +9,7 @@ import { describeTarget } from "../../../../../workers/connection/config/trust/q
 import type { ConnectOptions } from "../../../../../workers/connection/mcp/connection.ts";
 import { connect } from "../../../../../workers/connection/transports/transports.ts";
 import { connectOptions, resultOf } from "../../../../support/http-server.ts";
+import { PATIENCE_MS } from "../../../../support/patience.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -196,7 +197,7 @@ describe.skipIf(process.platform === "win32")("a hostile program at the socket",
     const { signal } = new AbortController();
     const call = { tool: "echo", args: {}, timeoutMs: 20_000, signal, onProgress: () => undefined };
     await expect(connection.callTool(call)).rejects.toThrow();
-    await vi.waitFor(() => expect(onClosed).toHaveBeenCalledTimes(1));
+    await vi.waitFor(() => expect(onClosed).toHaveBeenCalledTimes(1), PATIENCE_MS);
     expect(connection.whyClosed()).toBe("web closed its socket.");
     await connection.close({ termMs: 100, killMs: 200 });
   });

@@ -134,4 +134,4 @@ test(`${PATTERNS} random patterns, seed ${SEED} -> the steps of each that may be
   expect(counts.linear).toBeGreaterThan(PATTERNS / 5);
   expect(counts.slow).toBeGreaterThan(PATTERNS / 5);
   expect(counts.provenSlow).toBeGreaterThan(PATTERNS / 100);
-}, 60_000);
+});

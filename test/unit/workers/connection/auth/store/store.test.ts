@@ -350,7 +350,7 @@ describe("a disk that takes nothing", () => {
       expect(await readFile(place.file, "utf8")).toContain("spent");
       disk.isFull = false;
       await way(store);
-      await expect.poll(() => readFile(place.file, "utf8"), { timeout: 20_000 }).toContain("renewed");
+      await expect.poll(() => readFile(place.file, "utf8")).toContain("renewed");
       // A read does not wait for it.
       await store.locked(async () => undefined, never());
       expect(await store.read()).toMatchObject({ record: { refresh_token: "renewed" } });

@@ -292,7 +292,7 @@ describe("mcp-trust.json", () => {
     await Promise.all(["a", "b", "c", "d"].map(add));
     expect(await consentsIn(path)).toHaveLength(32);
     expect(await readdir(join(path, ".."))).toEqual(["mcp-trust.json"]);
-  }, 60_000);
+  });
 
   test("many consents -> the oldest are dropped; many refusals -> nothing may run without a consent", async () => {
     const path = await file();
