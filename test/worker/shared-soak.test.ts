@@ -128,6 +128,9 @@ test(`${SESSIONS} sessions of ${SERVERS.length} shared servers for ${SOAK_MS} ms
   await rage(SOAK_MS / 8, false);
   const before = await residentOf(hub);
   await rage((SOAK_MS * 3) / 8, false);
+  const grown = async (): Promise<number> => (await residentOf(hub)) - before;
+  // What is garbage goes with a later collection, and what is held stays.
+  await expect.poll(grown).toBeLessThan(GROWTH_BYTES);
   const after = await residentOf(hub);
 
   for (const { child } of sessions) child.stdin?.write("end\n");
@@ -143,17 +146,11 @@ test(`${SESSIONS} sessions of ${SERVERS.length} shared servers for ${SOAK_MS} ms
   expect(Object.keys(counts).filter((code) => !ALLOWED.includes(code))).toEqual([]);
   expect(counts.answered).toBeGreaterThan(0);
   for (const what of Object.keys(killed)) expect(killed[what]).toBeGreaterThan(0);
-  expect(after - before).toBeLessThan(GROWTH_BYTES);
   // Each text is one call's own.
   const calls = (await readFile(record, "utf8")).split("\n").filter((line) => line.startsWith("call "));
   expect(calls.length).toBe(new Set(calls).size);
 
   const left = (await processesWithMarker(agentDir)).filter(({ pid }) => pid !== hub);
-  expect(
-    await waitGone(
-      left.map(({ pid }) => pid),
-      30_000,
-    ),
-  ).toEqual([]);
+  expect(await waitGone(left.map(({ pid }) => pid))).toEqual([]);
   if (IS_LONG) expect(await waitGone([hub], 60_000)).toEqual([]);
 });
