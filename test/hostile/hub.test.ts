@@ -11,6 +11,7 @@ import {
   mkdir,
   readFile,
   readlink,
+  realpath,
   rename,
   rm,
   symlink,
@@ -161,7 +162,7 @@ describe("the folder", () => {
       const home = await hubHome();
       (await openHub(home.agentDir)).destroy();
       const { pid } = await reportOf(home);
-      expect(await readlink(`/proc/${pid}/cwd`)).toBe(home.place.folder);
+      expect(await readlink(`/proc/${pid}/cwd`)).toBe(await realpath(home.place.folder));
     },
   );
 
