@@ -47,12 +47,16 @@ function createToolHost(options: ToolHostOptions): ToolHost {
     settle: async (signal, servers) => {
       const { runtime, settings, statuses } = runningOrThrow();
       wake();
-      const wanted = [...statuses.values()].filter(({ name }) => servers?.includes(name) ?? true);
-      // What is known needs no answer of the worker. Before the first plan nothing is, nor after an edit that it has not read.
+      // What is known needs no answer of the worker. Before the first plan nothing is, nor after an edit that it has not read, nor
+      // whether the user has signed in in another session.
       if (
         settings &&
         !(await runtime.isBehind()) &&
-        !wanted.some((server) => isLearning(server, store.current))
+        ![...statuses.values()].some(
+          (server) =>
+            (!servers || servers.includes(server.name)) &&
+            (server.state === "needs-auth" || isLearning(server, store.current)),
+        )
       )
         return [];
       return runtime.settleTools({ timeoutMs: waits.searchWaitMs, ...(servers ? { servers } : {}) }, signal);

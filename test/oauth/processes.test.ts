@@ -5,7 +5,7 @@
 import { expect, test } from "vitest";
 import type { Behaviour, OddAnswer } from "../support/authorization-server.ts";
 import { repeats } from "../support/long.ts";
-import { textOf } from "../worker/support.ts";
+import { newestCatalog, textOf } from "../worker/support.ts";
 import { startCaller } from "./caller.ts";
 import {
   begin,
@@ -138,6 +138,18 @@ test("the user signs in in another session -> the next call of this one has the 
   expect(await saysOfCall(second)).toMatch(/^web: it needs a sign-in/);
   expect((await first.signIn()).says).toBe("signed in");
   expect(await callOnce(second)).toBe('{"a":1}');
+});
+
+test("the user signs in in another session -> the next search of this one finds the tools", async () => {
+  const [first, second] = await twoSessions();
+  const { runtime } = second.at;
+  await runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  const state = async () => (await runtime.ask("status", {})).servers[0]?.state;
+  expect(await state()).toBe("needs-auth");
+  expect((await first.signIn()).says).toBe("signed in");
+  expect(await runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual([]);
+  expect(await state()).toBe("connected");
+  expect(newestCatalog(second.at).servers.map(({ name }) => name)).toEqual([SERVER]);
 });
 
 test.each<[string, string, Behaviour]>([

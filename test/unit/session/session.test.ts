@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished, test } from "vitest";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { ServerStatus } from "../../../src/shared/protocol/session.ts";
 import type { MadeServer } from "../make-catalog.ts";
 import { makeStatus } from "../server-status.ts";
 import { settled } from "../settled.ts";
@@ -708,4 +709,17 @@ test("another extension has the name of a tool without a prefix -> another name,
   expect(runtimes[0]?.logged).toContain(text);
   expect(pi.getActiveTools()).toEqual(["own__read"]);
   await session.stop();
+});
+
+test.each<[string, Partial<ServerStatus>, boolean]>([
+  ["needs a sign-in, and the user may have signed in in another session", { state: "needs-auth" }, true],
+  ["is connected", {}, false],
+])("a search, and a server %s -> the worker is asked first or not", async (_what, status, asks) => {
+  const at = await openSession({ answers: { settleTools: () => [] } });
+  at.send(planOf({ known: status }));
+  at.send(catalogOf([{ name: "known", tools: [{ tool: "a" }] }]));
+  const search = at.pi.tools.get("ToolSearch");
+  await search?.execute("1", { query: "anything" }, undefined, undefined, {} as never);
+  const settles = at.runtimes[0]?.asked.filter(([method]) => method === "settleTools");
+  expect(settles).toHaveLength(asks ? 1 : 0);
 });

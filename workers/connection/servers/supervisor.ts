@@ -172,9 +172,20 @@ export class Supervisor {
       const isEager = definition.lifecycle === "eager";
       if (phase === "idle" && isEager) connectQuietly(server);
       if (phase === "failed" && (isEager || listsNothing(server))) connectQuietly(server);
-      // A lazy server whose tools are known has its calls to find out.
-      if (phase !== "needs-auth" || (definition.lifecycle === "lazy" && !listsNothing(server))) continue;
-      if (await this.#context.auth?.hasOther(server.name)) connectQuietly(server);
+    }
+    await this.connectSignedIn();
+  }
+
+  /**
+   * Connects those of the named servers, or of all, to which someone has signed in elsewhere. A lazy one whose tools are known has
+   * its calls to find out.
+   */
+  async connectSignedIn(only?: readonly string[]): Promise<void> {
+    for (const server of this.servers) {
+      const { name, phase, definition } = server;
+      if (phase !== "needs-auth" || (only && !only.includes(name))) continue;
+      if (definition.lifecycle === "lazy" && !listsNothing(server)) continue;
+      if (await this.#context.auth?.hasOther(name)) connectQuietly(server);
     }
   }
 

@@ -4,6 +4,7 @@
  * rejects with the error of a start that failed. To add a request: a line in ConnectionMethods, its answer here.
  */
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
+import { settledWithin } from "../../shared/pace/abort.ts";
 import type { Approvals } from "../approval/approval.ts";
 import type { SessionAsks } from "../asks/asks.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
@@ -47,9 +48,12 @@ export function createSessionRequests(parts: SessionParts): Omit<SessionRequests
   };
 
   return {
-    settleTools: async (params, signal) => {
+    settleTools: async ({ timeoutMs, ...which }, signal) => {
       await started;
-      const pending = await supervisor.settleTools(params, signal);
+      const endsAt = performance.now() + timeoutMs;
+      await settledWithin(supervisor.connectSignedIn(which.servers), timeoutMs);
+      const left = { ...which, timeoutMs: Math.max(0, endsAt - performance.now()) };
+      const pending = await supervisor.settleTools(left, signal);
       await catalog.flush();
       return pending;
     },
