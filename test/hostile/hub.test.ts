@@ -544,6 +544,7 @@ describe("what an earlier hub leaves", () => {
     await expect.poll(list).toContain(`"pid":${pid}`);
     for (const file of [home.place.secret, home.place.servers]) await unlink(file);
     await expect.poll(list).toContain(`"pid":${pid}`);
+    await expect.poll(() => existsSync(home.place.secret)).toBe(true);
     expect((await reportOf(home)).pid).toBe(hub);
     process.kill(hub, "SIGKILL");
     await waitGone([hub], 5_000);
