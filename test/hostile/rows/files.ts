@@ -1,6 +1,7 @@
 /** Attacks by configuration files of a clone that are too big or are not regular files. */
 import { mkdir, truncate } from "node:fs/promises";
 import { join } from "node:path";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { ALL_ROWS } from "../../support/long.ts";
 import type { Arena } from "../support/arena.ts";
 import { CLONE_CHECKS, type Place, type Row } from "../support/row.ts";
@@ -189,4 +190,32 @@ const ODD: readonly Row[] = ALL_ROWS
   ? CONTENTS.map((content) => oddFiles([content]))
   : [oddFiles(CONTENTS.slice(0, PLACES.length)), oddFiles(CONTENTS.slice(PLACES.length))];
 
-export const FILES: readonly Row[] = [...NO_FILES, ...ODD];
+const OPENCODE_FILES = ["", ".opencode/"].flatMap((folder) => [
+  `${folder}opencode.json`,
+  `${folder}opencode.jsonc`,
+]);
+
+/** Each file with as many rules as one list may have: what counts is how often they are laid over a server. */
+const RULED: Row = {
+  name: "a clone with four files of OpenCode, each with 75 servers and 1,000 rules for all servers: the user's own servers work",
+  finding: "own",
+  alone: "home",
+  trusted: true,
+  checks: CLONE_CHECKS,
+  lay: async (place) => {
+    const named = (count: number, entry: (i: number) => [string, unknown]): Record<string, unknown> =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => entry(i)));
+    for (const [at, path] of OPENCODE_FILES.entries())
+      await place.home.writeFile(path, {
+        mcp: named(75, (i) => [`s${at}_${i}`, { type: "local", command: ["node"] }]),
+        permission: named(LIMITS.toolRules, (i) => [`*_${at}_${i}`, i % 2 === 0 ? "ask" : "deny"]),
+      });
+    await importAll(place);
+  },
+  act: async (arena) => {
+    await arena.status();
+  },
+  check: (arena) => [...workerEnds(arena), ...untold(["opencode.jsonc"])(arena)],
+};
+
+export const FILES: readonly Row[] = [...NO_FILES, ...ODD, RULED];

@@ -16,7 +16,8 @@ import {
   readText,
 } from "../files/sources.ts";
 import { DIALECTS } from "../hosts/dialects.ts";
-import { type HostFile, hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
+import { hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
+import { type NamedRules, underRules } from "../hosts/named-rules.ts";
 import type { Loader } from "../packages/loader.ts";
 
 export interface HostFileFound {
@@ -36,7 +37,7 @@ export interface HostFound {
 async function findHost(host: HostName, facts: ConfigFacts): Promise<HostFound | undefined> {
   const found: HostFound = { host, files: [], problems: [] };
   const before: ServerDefinition[] = [];
-  const ruling: Required<HostFile>["rules"][] = [];
+  const ruling: NamedRules[] = [];
   const all = hostSources(host, facts);
   const own = new Set(all.filter(({ origin }) => origin === "import").map(({ file }) => file));
   // In the home folder the user's file can be the project's as well.
@@ -55,7 +56,7 @@ async function findHost(host: HostName, facts: ConfigFacts): Promise<HostFound |
     }
     const { servers, problems, rules } = parseHostText(read.text, {
       ...{ host, source, facts },
-      ...{ before: [...before], rules: [...ruling] },
+      before: [...before],
     });
     if (rules) ruling.push(rules);
     addAll(before, servers);
@@ -63,14 +64,14 @@ async function findHost(host: HostName, facts: ConfigFacts): Promise<HostFound |
     found.files.push({ source, servers });
   }
   if (found.files.length === 0) return undefined;
-  const counting = new Set(
-    new Map(before.map((server) => [`${server.origin} ${server.name}`, server])).values(),
-  );
+  const last = new Map(before.map((server) => [`${server.origin} ${server.name}`, server]));
+  const counting = await underRules([...last.values()], ruling);
+  addAll(found.problems, counting.problems);
   const files = found.files.flatMap(({ source }) =>
     byOrigin(
       source,
       // A later file may have changed it.
-      [...counting].filter(({ file }) => file === source.file),
+      counting.servers.filter(({ file }) => file === source.file),
     ),
   );
   return { ...found, files };

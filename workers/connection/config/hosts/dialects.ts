@@ -244,7 +244,7 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
           Array.isArray(names) ? names : [],
         ),
       );
-      return (name) => (off.has(name) ? OFF : undefined);
+      return { count: 0, steps: 1, of: (name) => (off.has(name) ? OFF : undefined) };
     },
     // It listens on `localhost`, on `callbackPort` or any port.
     convert: (entry) => ({
@@ -379,7 +379,9 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
           : (Array.isArray(excluded) ? excluded : []).map((name) => String(name).toLowerCase().trim()),
       );
       const only = Array.isArray(allowed) ? new Set(allowed) : undefined;
-      return (name) => (off.has(name.toLowerCase().trim()) || only?.has(name) === false ? OFF : undefined);
+      const of = (name: string) =>
+        off.has(name.toLowerCase().trim()) || only?.has(name) === false ? OFF : undefined;
+      return { count: 0, steps: 1, of };
     },
     // `trust` lets every call run unasked there; here the person's own rules decide.
     convert: (entry) => ({

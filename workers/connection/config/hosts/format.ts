@@ -46,6 +46,14 @@ export interface Dialect extends Format {
   looksUp?: true;
 }
 
+export interface Rules {
+  /** Rules for tools. */
+  count: number;
+  /** Comparisons that one server costs. */
+  steps: number;
+  of: (name: string) => Override | undefined;
+}
+
 /** How servers are written in files that are not ours, or that a package brings. */
 export interface Format {
   /** The format of the files; default: JSON with comments. */
@@ -61,7 +69,7 @@ export interface Format {
   /** The objects of servers in a file; later ones win. */
   groups(root: Data, facts: ConfigFacts): { path: string[]; servers: unknown }[];
   /** What a file says of servers by their names, beside their entries: it counts for servers of the program's other files as well. */
-  rules?(root: Data, facts: ConfigFacts, file: string): (name: string) => Override | undefined;
+  rules?(root: Data, facts: ConfigFacts, file: string): Rules | undefined;
   /** An entry in our shape. The values are still the program's. `root`: the file that holds the entry. */
   convert(entry: Data, root: Data, facts: ConfigFacts): Data;
   /** What of a usable entry does not count here. */

@@ -12,14 +12,15 @@ import { isProject, parseEntry, type ServerDefinition } from "../entry/definitio
 import { INHERITED } from "../entry/inherit-env.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
 import { check, type Mistake, warning } from "../entry/mistakes.ts";
-import { applyOverride, type Override } from "../entry/override.ts";
+import { applyOverride } from "../entry/override.ts";
 import type { HostName } from "../entry/schema.ts";
 import { entryShape, inOneSpelling, OVERRIDE_KEYS } from "../entry/server-keys.ts";
 import { parseJsonc, parseTomlText } from "../files/document.ts";
 import { addAll, brokenFile, fileLimits, shownKey, tooManyServers, toProblems } from "../files/files.ts";
 import type { ConfigFacts, ConfigSource } from "../files/sources.ts";
 import { DIALECTS, isEnvVariable, isVariableName } from "./dialects.ts";
-import { compact, type Data, type Format, OFF, objectAt, type Syntax } from "./format.ts";
+import { compact, type Data, type Format, objectAt, type Syntax } from "./format.ts";
+import type { NamedRules } from "./named-rules.ts";
 
 /** Files of one host, lowest precedence first. A project's files need a consent for each server, like `.mcp.json`. */
 export function hostSources(host: HostName, facts: ConfigFacts): ConfigSource[] {
@@ -188,37 +189,6 @@ const laidOver = (below: Data, above: Data): Data =>
     ]),
   );
 
-/** An entry with what the file says of its name elsewhere. It takes away what other rules take away, too. */
-function withRules(entry: Data, rules: Override | undefined): Data {
-  if (!rules) return entry;
-  const { excludeTools } = entry;
-  const both = Array.isArray(excludeTools) && rules.excludeTools;
-  return { ...laidOver(entry, rules), ...(both && { excludeTools: [...excludeTools, ...both] }) };
-}
-
-/** What one file of a program says of servers by their names. */
-interface NamedRules {
-  of: (name: string) => Override | undefined;
-  source: ConfigSource;
-}
-
-/**
- * A server of another file with what this one says of its name. What either asks about is asked about. A rule that cannot be
- * laid over the server switches it off.
- */
-function ruledBy(base: ServerDefinition, { of, source }: NamedRules): ServerDefinition {
-  const rules = of(base.name);
-  if (!rules) return base;
-  const { excludeTools, approve } = base.raw;
-  const asks = Object.entries(objectAt(approve)).filter(([, rule]) => rule !== "allow");
-  const over = {
-    ...withRules(compact({ excludeTools }), rules),
-    ...(isObject(rules.approve) && { approve: { ...rules.approve, ...Object.fromEntries(asks) } }),
-  } as Override;
-  const ruled = applyOverride(base, over, source);
-  return ruled === base ? applyOverride(base, OFF, source) : ruled;
-}
-
 const isRule = (key: string): boolean =>
   key === "includeTools" || (OVERRIDE_KEYS as readonly string[]).includes(key);
 
@@ -261,13 +231,13 @@ export interface HostFile {
   places: Map<ServerDefinition, Place>;
   problems: ConfigProblem[];
   broken: boolean;
+  /** What the file says of servers by their names, its own included. Nothing of it is in `servers` yet. */
   rules?: NamedRules;
 }
 
 /**
  * `before`: servers of the host's files of lower precedence. If the host merges its files key by key, an entry without a
- * target changes one of those. What then runs is trusted as far as the file that holds its command or URL. `rules`: of those
- * files, which count for servers of this one, too. Never throws.
+ * target changes one of those. What then runs is trusted as far as the file that holds its command or URL. Never throws.
  */
 export const parseHostText = (
   text: string,
@@ -278,15 +248,11 @@ interface ParseOptions {
   source: ConfigSource;
   facts: ConfigFacts;
   before: readonly ServerDefinition[];
-  rules?: readonly NamedRules[];
   dialect: Format;
 }
 
 /** The same for any format. */
-export function parseServers(
-  text: string,
-  { dialect, source, facts, before, rules = [] }: ParseOptions,
-): HostFile {
+export function parseServers(text: string, { dialect, source, facts, before }: ParseOptions): HostFile {
   const { file, base: belongsTo } = source;
   const found: HostFile = { servers: [], places: new Map(), problems: [], broken: false };
   if (text.trim() === "") return found;
@@ -303,8 +269,8 @@ export function parseServers(
     const mistake = warning([], refused, NOT_OURS);
     return { ...found, problems: toProblems(document, file, [], [mistake]) };
   }
-  const of = dialect.rules?.(root, facts, file);
-  if (of) found.rules = { of, source };
+  const rules = dialect.rules?.(root, facts, file);
+  if (rules) found.rules = { ...rules, source };
   const written = dialect
     .groups(root, facts)
     .flatMap(({ path, servers }) =>
@@ -314,14 +280,9 @@ export function parseServers(
     addAll(found.problems, toProblems(document, file, [], [tooManyServers(source, written.length)]));
   // The last server of a name counts.
   const bases = new Map(before.map((server) => [server.name, server]));
-  for (const server of bases.values()) {
-    const ruled = found.rules ? ruledBy(server, found.rules) : server;
-    if (ruled !== server) found.servers.push(ruled);
-  }
   for (const { path, name: asWritten, entry } of written.slice(0, limits.servers)) {
     const name = dialect.name?.(asWritten) ?? asWritten;
-    const converted = isObject(entry) ? toOwnEntry(dialect, entry, root, facts) : entry;
-    const own = isObject(converted) ? withRules(converted, of?.(name)) : converted;
+    const own = isObject(entry) ? toOwnEntry(dialect, entry, root, facts) : entry;
     const changes = dialect.mergesEntries && isObject(own) && !(own.command ?? own.url) ? own : undefined;
     const base = changes && bases.get(name);
     if (changes && !base && Object.keys(changes).every(isRule)) continue;
@@ -338,13 +299,12 @@ export function parseServers(
     if (definition && unusable === undefined) {
       // A file that is not merged defines the server, and decides.
       const { definedByProject } = base ?? definition;
-      const unruled: ServerDefinition = {
+      const server: ServerDefinition = {
         ...definition,
         definedByProject,
         ...(base?.passesOn && { passesOn: base.passesOn }),
         ...(isObject(entry) && passedOn(dialect, entry)),
       };
-      const server = rules.reduce(ruledBy, unruled);
       const at = [...path, asWritten];
       found.servers.push(server);
       found.places.set(server, { key: shownKey(at), ...document.at(at) });

@@ -2,7 +2,6 @@
  * The row of OpenCode, whose two versions write much in different ways: config.ts and paths.ts of OpenCode, config/mcp.ts of its
  * version 2, and opencode.ai/docs/config, mcp-servers and permissions. Pure.
  */
-import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { pathsOf } from "../entry/interpolate.ts";
 import type { Override } from "../entry/override.ts";
@@ -13,7 +12,6 @@ import {
   type Dialect,
   type HostFiles,
   type HostFolders,
-  OFF,
   oauthOf,
   objectAt,
   pick,
@@ -119,9 +117,8 @@ export const OPENCODE: Dialect = {
   groups,
   rules: (root) => {
     const all = written(root);
-    // Nobody writes so many, and each is compared with each server.
-    if (all.length > LIMITS.toolRules) return () => OFF;
-    return (name) => asOverride(rulesFor(name, all));
+    const count = all.length;
+    return count > 0 ? { count, steps: count, of: (name) => asOverride(rulesFor(name, all)) } : undefined;
   },
   convert: (entry, root) => {
     const [command, ...args] = [entry.command].flat();

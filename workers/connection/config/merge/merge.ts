@@ -39,6 +39,7 @@ import {
   readText,
 } from "../files/sources.ts";
 import { type HostFile, hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
+import { type NamedRules, underRules } from "../hosts/named-rules.ts";
 import type { Loader } from "../packages/loader.ts";
 import type { Packages } from "../packages/packages.ts";
 import { listPackages, type PiPackage } from "../packages/pi-packages.ts";
@@ -187,16 +188,15 @@ async function readHost(host: HostName, reading: Reading): Promise<Pick<HostFile
   const sources = hostSources(host, facts);
   const texts = await Promise.all(sources.map(reading.read));
   const all: Pick<HostFile, "servers" | "problems"> = { servers: [], problems: [] };
-  const ruling: Required<HostFile>["rules"][] = [];
+  const ruling: NamedRules[] = [];
   for (const [i, source] of sources.entries()) {
     const before = [...all.servers];
-    const earlier = [...ruling];
     const { servers, problems, rules } = withLastGood<HostFile>(
       texts[i] ?? { kind: "missing" },
       source,
       reading,
       {
-        text: (text) => parseHostText(text, { host, source, facts, before, rules: earlier }),
+        text: (text) => parseHostText(text, { host, source, facts, before }),
         failed: ({ problems, broken }) => ({ servers: [], places: new Map(), problems, broken }),
       },
     );
@@ -204,7 +204,8 @@ async function readHost(host: HostName, reading: Reading): Promise<Pick<HostFile
     addAll(all.problems, problems);
     if (rules) ruling.push(rules);
   }
-  return all;
+  const { servers, problems } = await underRules(all.servers, ruling);
+  return { servers, problems: [...problems, ...all.problems] };
 }
 
 /** Reads files of packages as ours are read. */

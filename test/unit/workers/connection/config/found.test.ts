@@ -50,3 +50,27 @@ test("a file of the user's changes a server of the project -> that server is the
     [join(".opencode", "opencode.json"), "project-file", { tool: "theirs" }],
   ]);
 });
+
+test("nested folders with servers and rules in each file -> each server has the rules of all", async () => {
+  const home = await temporaryFolder();
+  const root = join(home, "clone");
+  const cwd = join(root, "a", "b");
+  await put(join(root, ".git", "HEAD"), "ref: refs/heads/main");
+  const folders = [root, join(root, "a"), cwd].flatMap((folder) => [folder, join(folder, ".opencode")]);
+  for (const [at, folder] of folders.entries()) {
+    const permission = { [`*_t${at}`]: "ask" };
+    const mcp = {
+      [`s${at}`]: { type: "local", command: ["x"] },
+      same: { type: "local", command: [`${at}`] },
+    };
+    await put(join(folder, "opencode.json"), { mcp, permission });
+  }
+  const hosts = await findHosts(facts({ home, cwd, agentDir: join(home, ".pi", "agent") }));
+  const servers = hosts.flatMap(({ files }) => files.flatMap((file) => file.servers));
+  const asked = folders.map((_, at) => `*_t${at}`);
+  const rules = servers.map(({ name, approve }) => [name, Object.keys(approve ?? {}).sort()] as const);
+  expect(Object.fromEntries(rules)).toEqual(
+    Object.fromEntries(["same", ...folders.map((_, at) => `s${at}`)].map((name) => [name, asked])),
+  );
+  expect(servers).toHaveLength(folders.length + 1);
+});

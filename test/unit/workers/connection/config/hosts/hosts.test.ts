@@ -11,6 +11,7 @@ import {
   hostSources,
   parseHostText,
 } from "../../../../../../workers/connection/config/hosts/hosts.ts";
+import { rulesOver } from "../../../../../../workers/connection/config/hosts/named-rules.ts";
 import { underSettings } from "../../../../../../workers/connection/config/merge/layers.ts";
 import {
   type ResolvedTarget,
@@ -19,6 +20,7 @@ import {
 } from "../../../../../../workers/connection/config/values/values.ts";
 import { facts, fixture } from "../support.ts";
 
+/** A file by itself, with what it says of its servers by their names. */
 function read(
   host: HostName,
   text: string,
@@ -27,7 +29,9 @@ function read(
 ): HostFile {
   const [source] = hostSources(host, facts(over));
   if (!source) throw new Error("no source");
-  return parseHostText(text, { host, source, facts: facts(over), before });
+  const file = parseHostText(text, { host, source, facts: facts(over), before });
+  const { apply } = rulesOver(file.servers, file.rules ? [file.rules] : []);
+  return { ...file, servers: file.servers.map(apply) };
 }
 
 /** The values that a server really gets, with `X` set in the environment. */

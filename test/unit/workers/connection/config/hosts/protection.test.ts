@@ -10,11 +10,8 @@ import {
 } from "../../../../../../workers/connection/config/entry/settings.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
 import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
-import {
-  type HostFile,
-  hostSources,
-  parseHostText,
-} from "../../../../../../workers/connection/config/hosts/hosts.ts";
+import { hostSources, parseHostText } from "../../../../../../workers/connection/config/hosts/hosts.ts";
+import { type NamedRules, rulesOver } from "../../../../../../workers/connection/config/hosts/named-rules.ts";
 import { mergeLayers } from "../../../../../../workers/connection/config/merge/layers.ts";
 import { decideTrust } from "../../../../../../workers/connection/config/trust/decide.ts";
 import { facts, fixture, PROJECT_FILE, USER } from "../support.ts";
@@ -25,9 +22,9 @@ type Where = "user" | "project" | "last";
 function merged(
   host: HostName,
   files: readonly (readonly [Where, string | object])[],
-  over: Partial<ConfigFacts> = {},
+  given: Partial<ConfigFacts> = {},
 ): { servers: Record<string, ServerDefinition>; problems: string[]; all: ServerDefinition[] } {
-  const sources = hostSources(host, facts(over));
+  const sources = hostSources(host, facts(given));
   const at: Record<Where, (typeof sources)[number] | undefined> = {
     user: sources[0],
     project: sources.find(({ origin }) => origin === "project-file"),
@@ -35,20 +32,22 @@ function merged(
   };
   const before: ServerDefinition[] = [];
   const problems: string[] = [];
-  const rules: Required<HostFile>["rules"][] = [];
+  const rules: NamedRules[] = [];
   for (const [where, content] of files) {
     const source = at[where];
     if (!source) throw new Error(`no file ${where}`);
     const text = typeof content === "string" ? content : JSON.stringify(content);
     const read = parseHostText(text, {
-      ...{ host, source, facts: facts(over) },
-      ...{ before: [...before], rules: [...rules] },
+      ...{ host, source, facts: facts(given) },
+      before: [...before],
     });
     if (read.rules) rules.push(read.rules);
     before.push(...read.servers);
     problems.push(...read.problems.map(({ message }) => message));
   }
-  const all = mergeLayers({ registered: [], hosts: [before], files: [] }).servers;
+  const over = rulesOver(before, rules);
+  problems.push(...over.problems.map(({ message }) => message));
+  const all = mergeLayers({ registered: [], hosts: [before.map(over.apply)], files: [] }).servers;
   return { servers: Object.fromEntries(all.map((server) => [server.name, server])), problems, all };
 }
 
@@ -330,6 +329,54 @@ describe("OpenCode", () => {
           ]).all,
         ).gh,
       ).toBeUndefined();
+  });
+});
+
+describe("OpenCode: rules of many files", () => {
+  const servers = (count: number): object =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, at) => [`s${at}`, { type: "local", command: ["x"] }]),
+    );
+  const rules = (count: number, from = 0): object =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`*_t${from + at}`, "ask"]));
+  const half = LIMITS.toolRules / 2;
+
+  test("as many as may be in all -> each file's count", () => {
+    const { all, problems } = merged("opencode", [
+      ["user", { mcp: servers(1), permission: rules(half) }],
+      ["project", { permission: rules(half, half) }],
+    ]);
+    expect(problems).toEqual([]);
+    expect(["t0", `t${half}`, "other"].map((tool) => verdict(all[0], tool))).toEqual(["ask", "ask", "allow"]);
+  });
+
+  test("one more in all -> the program's servers are off, which is told once", () => {
+    const { all, problems } = merged("opencode", [
+      ["user", { mcp: servers(2), permission: rules(half) }],
+      ["project", { permission: rules(half, half) }],
+      ["last", { permission: rules(1, 2 * half) }],
+    ]);
+    expect(all.map(({ enabled }) => enabled)).toEqual([false, false]);
+    expect(problems).toEqual([expect.stringContaining("more than 1,000 rules for tools")]);
+  });
+
+  test("too many servers for the rules -> the same", () => {
+    const { all, problems } = merged("opencode", [
+      ["user", { mcp: servers(1) }],
+      ["project", { mcp: servers(LIMITS.serversPerProjectFile), permission: rules(LIMITS.toolRules) }],
+    ]);
+    expect(all.some(({ enabled }) => enabled)).toBe(false);
+    expect(problems).toEqual([expect.stringContaining("500,000 comparisons")]);
+  });
+
+  test("a project's server that several files rule -> one question", () => {
+    const { all } = merged("opencode", [
+      ["user", { permission: { "*": "ask" } }],
+      ["project", { mcp: servers(1), permission: { "*_a": "ask" } }],
+      ["last", { permission: { "*_b": "ask" } }],
+    ]);
+    const { pending } = decideTrust(all, [], { projectTrusted: true, canAsk: true, folder: "/work/app" });
+    expect(pending.map(({ definition }) => definition.name)).toEqual(["s0"]);
   });
 });
 

@@ -1,0 +1,139 @@
+/**
+ * Owns: what the files of a program say of servers by their names, laid over each server once, when all files are known. The number
+ * of rules, and of the comparisons that they cost, is bounded for all files together: a project can have many files, each with many
+ * servers. Must not: read files, or know how a program writes its rules.
+ */
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
+import { isProject, type ServerDefinition } from "../entry/definition.ts";
+import { applyOverride, type Override } from "../entry/override.ts";
+import type { ConfigSource } from "../files/sources.ts";
+import { OFF, objectAt, type Rules } from "./format.ts";
+
+/** What one file says. */
+export interface NamedRules extends Rules {
+  source: ConfigSource;
+}
+
+/** Comparisons for all servers of one program: about a second. */
+const MOST_STEPS = 500_000;
+
+/** Comparisons in one turn of the event loop: some milliseconds. */
+const TURN_STEPS = 2_000;
+
+/** What either takes away is taken away, and what either asks about is asked about. */
+function joined(below: Override, above: Override): Override {
+  const excluded = [...(below.excludeTools ?? []), ...(above.excludeTools ?? [])];
+  const asks = Object.entries(objectAt(below.approve)).filter(([, rule]) => rule !== "allow");
+  const approve = above.approve && { ...objectAt(above.approve), ...Object.fromEntries(asks) };
+  return {
+    ...below,
+    ...above,
+    ...(below.enabled === false && OFF),
+    ...(excluded.length > 0 && { excludeTools: [...new Set(excluded)] }),
+    ...(approve && { approve: approve as NonNullable<Override["approve"]> }),
+  };
+}
+
+/** A rule that cannot be laid over the server switches it off. */
+function laidOver(base: ServerDefinition, rules: Override, by: ConfigSource): ServerDefinition {
+  const { excludeTools, approve } = base.raw as Override;
+  const over = joined({ ...(excludeTools && { excludeTools }), ...(rules.approve && { approve }) }, rules);
+  const ruled = applyOverride(base, over, by);
+  return ruled === base ? applyOverride(base, OFF, by) : ruled;
+}
+
+/** The files that say something of a server, those of its own side first: the user's, or the project's. */
+function ruled(base: ServerDefinition, files: readonly NamedRules[]): ServerDefinition {
+  const said = files.flatMap(({ of, source }) => {
+    const rules = of(base.name);
+    return rules ? [{ rules, source }] : [];
+  });
+  const replaced = base.replaced && ruled(base.replaced, files);
+  const isOwn = ({ source }: { source: ConfigSource }): boolean =>
+    isProject(source.origin) === isProject(base.origin);
+  let server = base;
+  for (const side of [said.filter(isOwn), said.filter((one) => !isOwn(one))]) {
+    const last = side.at(-1);
+    if (!last) continue;
+    const rules = side.map((one) => one.rules).reduce(joined);
+    server = laidOver({ ...server, replaced: undefined }, rules, last.source);
+  }
+  const others = said.map(({ source }) => source.file).filter((file) => file !== base.file);
+  return { ...server, overrides: [...base.overrides, ...others], replaced };
+}
+
+/** The file with which there are more rules than may be, and why. */
+function overflow(
+  servers: number,
+  files: readonly NamedRules[],
+): { source: ConfigSource; message: string } | undefined {
+  let [count, steps] = [0, 0];
+  const words = (number: number): string => number.toLocaleString("en");
+  for (const { source, ...rules } of files) {
+    count += rules.count;
+    steps += rules.steps * servers;
+    if (count > LIMITS.toolRules)
+      return {
+        source,
+        message: `the files of its program have more than ${words(LIMITS.toolRules)} rules for tools`,
+      };
+    if (steps > MOST_STEPS)
+      return {
+        source,
+        message: `rules for tools and ${words(servers)} servers take more than ${words(MOST_STEPS)} comparisons`,
+      };
+  }
+  return undefined;
+}
+
+export interface RulesOver {
+  /** A server with all that the files say of it. */
+  apply: (server: ServerDefinition) => ServerDefinition;
+  problems: ConfigProblem[];
+  /** What one server costs. */
+  steps: number;
+}
+
+/** `servers`: of all files of the program. If there are too many rules, none is known, and no server may run without them. */
+export function rulesOver(servers: readonly ServerDefinition[], files: readonly NamedRules[]): RulesOver {
+  const tooMuch = overflow(servers.length, files);
+  if (!tooMuch) {
+    const steps = files.reduce((sum, one) => sum + one.steps, 0);
+    return { apply: (server) => ruled(server, files), problems: [], steps };
+  }
+  const { source, message } = tooMuch;
+  const off = { count: 0, steps: 1, of: () => OFF, source };
+  return {
+    apply: (server) => ruled(server, [off]),
+    problems: [
+      {
+        ...{ severity: "warning", file: source.file, line: 1, column: 1 },
+        message: `${message}, so the servers of this program are off`,
+        remedy: "Remove rules or servers that you do not need.",
+      },
+    ],
+    steps: off.steps,
+  };
+}
+
+/** The same in turns of the event loop: this thread serves all servers. */
+export async function underRules(
+  servers: readonly ServerDefinition[],
+  files: readonly NamedRules[],
+): Promise<{ servers: ServerDefinition[]; problems: ConfigProblem[] }> {
+  if (files.length === 0) return { servers: [...servers], problems: [] };
+  const { apply, problems, steps } = rulesOver(servers, files);
+  const result: ServerDefinition[] = [];
+  let taken = 0;
+  for (const server of servers) {
+    result.push(apply(server));
+    taken += steps;
+    if (taken < TURN_STEPS) continue;
+    taken = 0;
+    await nextTurn();
+  }
+  return { servers: result, problems };
+}
