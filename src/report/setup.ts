@@ -89,11 +89,20 @@ export function addedText(name: string, { file, but }: AddedServer): string {
   ].join(" ");
 }
 
-export function removedText(name: string, { file, also = [], still, values }: RemovedServer): string {
+/** What was typed for a server and stays; none: no text. */
+export const keptTexts = (kept: readonly string[] = []): string[] =>
+  kept.length === 0
+    ? []
+    : [
+        `What you typed for it stays in ${kept.join(" and ")}: the project's file of another branch or worktree may name it.`,
+      ];
+
+export function removedText(name: string, { file, also = [], still, values, kept }: RemovedServer): string {
   const shown = serverName(name);
   return [
     `${shown} is removed from ${[file, ...also].join(" and ")}${values ? ", and what you typed for it from mcp-keys" : ""}.`,
     ...(still === undefined ? [] : [`The server ${shown} of ${ownerText(still)} counts now.`]),
+    ...keptTexts(kept),
   ].join(" ");
 }
 

@@ -270,6 +270,26 @@ describe("add and remove", () => {
     expect(await at.runtime.ask("removeServer", { server: "three" })).toEqual({ file: userFile(at) });
   });
 
+  test("a value that a project's file named -> it stays, and the answer says where: another branch may name it", async () => {
+    const at = await start({});
+    const params = { server: "one", name: "KEY", value: "s3cret" };
+    const { file, written } = await at.runtime.ask("keepValue", params);
+    const entry = asEntry({ ...fixture("echoes.mjs"), env: { KEY: written } });
+    await at.runtime.ask("addServer", { name: "one", entry, project: true });
+    await at.settled("one");
+    expect(await at.runtime.ask("removeServer", { server: "one" })).toEqual({
+      file: projectFile(at),
+      kept: [file],
+    });
+    await stat(file);
+    // Whatever the user's own files name as well.
+    await at.runtime.ask("addServer", { name: "one", entry, project: true });
+    await at.runtime.ask("addServer", { name: "two", entry, project: false });
+    expect(await at.runtime.ask("removeServer", { server: "two" })).toEqual({ file: userFile(at) });
+    expect(await at.runtime.ask("removeServer", { server: "one" })).toMatchObject({ kept: [file] });
+    await stat(file);
+  });
+
   test("a value that an entry names, although its adding failed afterwards -> it stays", async () => {
     const at = await start({});
     const params = { server: "one", name: "KEY", value: "s3cret" };

@@ -1,7 +1,7 @@
 /** `add`, `remove`, `enable` and `disable`: changes of the configuration files, which the worker makes. */
 
 import { serverName } from "../../report/server-name.ts";
-import { isOthers, othersText, ownedFileText } from "../../report/setup.ts";
+import { isOthers, keptTexts, othersText, ownedFileText } from "../../report/setup.ts";
 import { withoutServer } from "../../shared/protocol/errors.ts";
 import type {
   FoundFile,
@@ -75,10 +75,11 @@ export const add: Command = async (context) => {
 export const remove: Command = async (context) => {
   const { console } = context;
   const { session, server } = await configured(context, context.arguments[0] ?? "", "exact");
-  const { file, also = [], still } = await session.runtime.ask("removeServer", { server });
-  const document = { server, file, also, ...(still ? { still } : {}) };
+  const { file, also = [], still, kept } = await session.runtime.ask("removeServer", { server });
+  const document = { server, file, also, ...(still ? { still } : {}), ...(kept ? { kept } : {}) };
   console.answer(document, () => [`${serverName(server)} is removed from ${[file, ...also].join(" and ")}.`]);
   if (still) console.warn(`${serverName(server)} of ${still.file} counts now.`);
+  for (const text of keptTexts(kept)) console.warn(text);
   return EXIT.ok;
 };
 

@@ -89,6 +89,8 @@ export interface RemovedServer {
   still?: DefinedIn;
   /** Number of the values, typed for it, whose files were removed too. Absent: none. */
   values?: number;
+  /** Files of such values that stay, since a project's file named them. Absent: none. */
+  kept?: string[];
 }
 
 /** A server in a file of another program. */

@@ -36,7 +36,7 @@ import {
   writeRemoved,
 } from "../config/edit/edit.ts";
 import { editAdded, editImports, editRemoved, type NewEntry, namesIn } from "../config/edit/entries.ts";
-import { dropValues, keepValue, keptIn } from "../config/edit/keep-value.ts";
+import { dropValues, keepValue } from "../config/edit/keep-value.ts";
 import { type Origin, parseEntry, type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { sandboxOf } from "../config/entry/sandbox.ts";
 import { IMPORTS } from "../config/entry/schema.ts";
@@ -52,6 +52,7 @@ import { createRedactor } from "../secrets/redact.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent, isRequired } from "./explain-server.ts";
 import type { SessionRequests } from "./first-request.ts";
+import { unnamed, withoutItsValues } from "./typed-values.ts";
 import { applyOwnWrite } from "./user-edits.ts";
 
 const OWNERS: Readonly<Record<Origin, DefinedIn["by"]>> = {
@@ -383,33 +384,6 @@ export function removedFrom(
   return isNamed(inEffect) ? inEffect : naming.at(-1)?.source.file;
 }
 
-/** The texts of all files that may name a value; undefined where one cannot be read. */
-function namingTexts({ facts, state }: RunningConfiguration): Promise<(string | undefined)[] | undefined> {
-  const sources = configSources({ ...facts, configPath: undefined });
-  const files = [...new Set([...state.files, ...sources.map(({ file }) => file)])];
-  return Promise.all(files.map(textOf)).catch(() => undefined);
-}
-
-/**
- * Removes those of the values that no file names, and answers how many are gone. Where a file cannot be read nobody knows
- * that, and all values stay.
- */
-async function dropUnnamed(running: RunningConfiguration, names: readonly string[]): Promise<number> {
-  const now = names.length === 0 ? undefined : await namingTexts(running);
-  const free = now ? names.filter((name) => !now.some((text) => text?.includes(name))) : [];
-  return dropValues(running.facts.agentDir, free);
-}
-
-/** Makes a change of our files, and removes the values that a person once typed for what the change takes out. */
-async function withoutItsValues<T>(
-  running: RunningConfiguration,
-  change: () => Promise<T>,
-): Promise<{ done: T; values: number }> {
-  const before = await namingTexts(running);
-  const done = await change();
-  return { done, values: await dropUnnamed(running, [...new Set(keptIn(before ?? []))]) };
-}
-
 type SetupHandlers = Pick<SessionRequests, keyof SetupRequests>;
 
 interface SetupParts {
@@ -592,13 +566,16 @@ export function createSetupRequests({ started, supervisor, emit }: SetupParts): 
     keepValue: async (value) => keepValue((await started).facts.agentDir, value),
     dropValues: async ({ files }) => {
       const names = files.map((file) => basename(file));
-      await dropUnnamed(await started, names);
+      const running = await started;
+      await dropValues(running.facts.agentDir, await unnamed(running, names));
       return undefined;
     },
     removeServer: async ({ server, file }) => {
       const running = await started;
-      const { done, values } = await withoutItsValues(running, () => removeServer(server, running, file));
-      return values === 0 ? done : { ...done, values };
+      const { done, values, kept } = await withoutItsValues(running, () =>
+        removeServer(server, running, file),
+      );
+      return { ...done, ...(values > 0 && { values }), ...(kept.length > 0 && { kept }) };
     },
     findImports: async () => findImports(await started),
     takeImports: async (wish) => {

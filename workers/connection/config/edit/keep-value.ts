@@ -50,6 +50,20 @@ const NAMED = new RegExp(`${FOLDER}[\\\\/]{1,4}([A-Za-z0-9._-]{1,${WORD_CHARS}}-
 export const keptIn = (texts: readonly (string | undefined)[]): string[] =>
   texts.flatMap((text = "") => [...text.matchAll(NAMED)].map(([, name = ""]) => name));
 
+/** Those of the values that are there, with their folder. Never rejects. */
+export async function valuesThere(agentDir: string, files: readonly string[]): Promise<string[]> {
+  const paths = files.map((file) => join(agentDir, FOLDER, basename(file)));
+  const there = await Promise.all(
+    paths.map((path) =>
+      stat(path).then(
+        () => [path],
+        () => [],
+      ),
+    ),
+  );
+  return there.flat();
+}
+
 /** Removes values, and answers how many were there and are gone. Never rejects: each other file is found where it was. */
 export async function dropValues(agentDir: string, files: readonly string[]): Promise<number> {
   const gone = files.map((file) =>
