@@ -3,7 +3,7 @@
  * one way out; the same try without a sandbox succeeds, so that no row passes by itself.
  */
 import { execFileSync, spawn } from "node:child_process";
-import { chmod, mkdir, open, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, open, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -429,6 +429,17 @@ describe.each(USERS)("in a sandbox, as %s", (user) => {
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(await beaten()).toBeLessThanOrEqual(last + 1);
   });
+});
+
+test("root makes the folders of rooms in a user's home -> they are that user's, who makes more of them", async () => {
+  const place = await createPlace();
+  if (isRoot) execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, place.base]);
+  await inRoom({ code: "" }, place);
+  const rooms = join(place.agentDir, "mcp-rooms");
+  const made = await readdir(rooms, { recursive: true });
+  expect(made).toEqual(expect.arrayContaining(["nothing", expect.stringMatching(/^s-[0-9a-f]{8}$/)]));
+  const owners = await Promise.all(["", ...made].map(async (name) => (await stat(join(rooms, name))).uid));
+  expect([...new Set(owners)]).toEqual([isRoot ? NOBODY : process.getuid?.()]);
 });
 
 /** What a server does in one start -> what it then tries in the next one. Without the rule it would get the secret. */

@@ -3,12 +3,12 @@
  * hide. A path that is not there hides nothing; a path that should be writable and is not there is an error.
  */
 import { createHash } from "node:crypto";
-import { mkdir, realpath, writeFile } from "node:fs/promises";
+import { open, realpath } from "node:fs/promises";
 import { devNull, tmpdir } from "node:os";
 import { basename, delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { isFolder } from "../../shared/files/file-system.ts";
-import { PRIVATE_FOLDER } from "../../shared/files/read-regular.ts";
+import { give, makeFolder } from "../../shared/files/owner.ts";
 import { isWithin } from "../../shared/programs/find-program.ts";
 import type { Launch } from "../../shared/programs/processes.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
@@ -317,6 +317,15 @@ async function whereabouts(
   return { own: isOwn ? [cwd] : [], around, homeAt, sessionAt };
 }
 
+/** An empty file. Its owner may not write it either, so it is made once. */
+async function makeNothing(path: string): Promise<void> {
+  const file = await open(path, "wx", 0o444).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+  if (!file) return;
+  await give(file, dirname(path)).finally(() => file.close());
+}
+
 /** Makes the server's own folder. Throws `spawn_failed` if a path that should be writable is not there. */
 export async function planRoom(
   room: Sandbox,
@@ -330,13 +339,9 @@ export async function planRoom(
     resolve(session, expandHome(path, { home, platform: process.platform }));
   const data = join(agentDir, ROOMS_FOLDER, dataName(definition));
   const temp = process.platform === "linux" ? ((await real("/tmp")) ?? "/tmp") : join(data, "tmp");
-  for (const made of [data, ...(temp.startsWith(data) ? [temp] : [])])
-    await mkdir(made, { recursive: true, mode: PRIVATE_FOLDER });
+  for (const made of [data, ...(temp.startsWith(data) ? [temp] : [])]) await makeFolder(made);
   const nothing = join(agentDir, ROOMS_FOLDER, "nothing");
-  // Its owner may not write it either, so it is made once.
-  await writeFile(nothing, "", { flag: "wx", mode: 0o444 }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "EEXIST") throw error;
-  });
+  await makeNothing(nothing);
   const { base } = definition;
   const { own, around, homeAt, sessionAt } = await whereabouts(definition, { program, cwd }, place);
   const kept = base?.data === undefined ? [] : [base.data];
