@@ -20,3 +20,15 @@ export function matchesPattern(pattern: string, text: string): boolean {
   }
   return true;
 }
+
+/** The patterns of each list that the other one holds, too: no tool is there that only one of them has. */
+export const inBoth = (some: readonly string[], others: readonly string[]): string[] => [
+  ...new Set(
+    [
+      [some, others],
+      [others, some],
+    ].flatMap(([these = [], those = []]) =>
+      these.filter((one) => those.some((other) => matchesPattern(other, one))),
+    ),
+  ),
+];

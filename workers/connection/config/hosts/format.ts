@@ -51,7 +51,11 @@ export interface Rules {
   count: number;
   /** Comparisons that one server costs. */
   steps: number;
+  /** Rules that can be names of the only tools that are there: each is compared with those of another file. */
+  listed?: number;
   of: (name: string) => Override | undefined;
+  /** A tool, or a pattern, that the program lets run and what is said here takes away. */
+  lost?: (name: string) => string | undefined;
 }
 
 /** How servers are written in files that are not ours, or that a package brings. */

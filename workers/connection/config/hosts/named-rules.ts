@@ -9,6 +9,8 @@ import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { isProject, type ServerDefinition } from "../entry/definition.ts";
 import { applyOverride, type Override } from "../entry/override.ts";
+import { inBoth } from "../entry/patterns.ts";
+import { shownKey } from "../files/files.ts";
 import type { ConfigSource } from "../files/sources.ts";
 import { OFF, objectAt, type Rules } from "./format.ts";
 
@@ -26,6 +28,7 @@ const TURN_STEPS = 2_000;
 /** What either takes away is taken away, and what either asks about is asked about. */
 function joined(below: Override, above: Override): Override {
   const excluded = [...(below.excludeTools ?? []), ...(above.excludeTools ?? [])];
+  const included = below.includeTools && above.includeTools && inBoth(below.includeTools, above.includeTools);
   const asks = Object.entries(objectAt(below.approve)).filter(([, rule]) => rule !== "allow");
   const approve = above.approve && { ...objectAt(above.approve), ...Object.fromEntries(asks) };
   return {
@@ -33,14 +36,20 @@ function joined(below: Override, above: Override): Override {
     ...above,
     ...(below.enabled === false && OFF),
     ...(excluded.length > 0 && { excludeTools: [...new Set(excluded)] }),
+    ...(included && { includeTools: included }),
     ...(approve && { approve: approve as NonNullable<Override["approve"]> }),
   };
 }
 
 /** A rule that cannot be laid over the server switches it off. */
 function laidOver(base: ServerDefinition, rules: Override, by: ConfigSource): ServerDefinition {
-  const { excludeTools, approve } = base.raw as Override;
-  const over = joined({ ...(excludeTools && { excludeTools }), ...(rules.approve && { approve }) }, rules);
+  const { excludeTools, includeTools, approve } = base.raw as Override;
+  const below = {
+    ...(excludeTools && { excludeTools }),
+    ...(includeTools && rules.includeTools && { includeTools }),
+    ...(rules.approve && { approve }),
+  };
+  const over = joined(below as Override, rules);
   const ruled = applyOverride(base, over, by);
   return ruled === base ? applyOverride(base, OFF, by) : ruled;
 }
@@ -65,22 +74,32 @@ function ruled(base: ServerDefinition, files: readonly NamedRules[]): ServerDefi
   return { ...server, overrides: [...base.overrides, ...others], replaced };
 }
 
+/** What one server costs with the files up to each. */
+function stepsUpTo(files: readonly NamedRules[]): number[] {
+  let [steps, before] = [0, 0];
+  return files.map(({ steps: own, listed = 0 }) => {
+    steps += own + 2 * listed * before;
+    before += listed;
+    return steps;
+  });
+}
+
 /** The file with which there are more rules than may be, and why. */
 function overflow(
   servers: number,
   files: readonly NamedRules[],
 ): { source: ConfigSource; message: string } | undefined {
-  let [count, steps] = [0, 0];
+  const steps = stepsUpTo(files);
   const words = (number: number): string => number.toLocaleString("en");
-  for (const { source, ...rules } of files) {
+  let count = 0;
+  for (const [at, { source, ...rules }] of files.entries()) {
     count += rules.count;
-    steps += rules.steps * servers;
     if (count > LIMITS.toolRules)
       return {
         source,
         message: `the files of its program have more than ${words(LIMITS.toolRules)} rules for tools`,
       };
-    if (steps > MOST_STEPS)
+    if (servers * (steps[at] ?? 0) > MOST_STEPS)
       return {
         source,
         message: `rules for tools and ${words(servers)} servers take more than ${words(MOST_STEPS)} comparisons`,
@@ -89,9 +108,16 @@ function overflow(
   return undefined;
 }
 
+const lostTool = ({ file }: ConfigSource, { name }: ServerDefinition, tool: string): ConfigProblem => ({
+  ...{ severity: "warning", file, line: 1, column: 1, key: shownKey([name, tool]) },
+  message: "is an exception from what a rule of the file denies; here that rule counts for it as well",
+  remedy: "Deny less there, or write the server into your own mcp.json.",
+});
+
 export interface RulesOver {
   /** A server with all that the files say of it. */
   apply: (server: ServerDefinition) => ServerDefinition;
+  /** Complete when all servers have been asked for. */
   problems: ConfigProblem[];
   /** What one server costs. */
   steps: number;
@@ -101,8 +127,19 @@ export interface RulesOver {
 export function rulesOver(servers: readonly ServerDefinition[], files: readonly NamedRules[]): RulesOver {
   const tooMuch = overflow(servers.length, files);
   if (!tooMuch) {
-    const steps = files.reduce((sum, one) => sum + one.steps, 0);
-    return { apply: (server) => ruled(server, files), problems: [], steps };
+    const steps = stepsUpTo(files).at(-1) ?? 0;
+    const untold = new Set(files);
+    const problems: ConfigProblem[] = [];
+    const apply = (server: ServerDefinition): ServerDefinition => {
+      for (const one of untold) {
+        const lost = one.lost?.(server.name);
+        if (lost === undefined) continue;
+        untold.delete(one);
+        problems.push(lostTool(one.source, server, lost));
+      }
+      return ruled(server, files);
+    };
+    return { apply, problems, steps };
   }
   const { source, message } = tooMuch;
   const off = { count: 0, steps: 1, of: () => OFF, source };

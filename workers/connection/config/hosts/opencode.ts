@@ -5,6 +5,7 @@
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { pathsOf } from "../entry/interpolate.ts";
 import type { Override } from "../entry/override.ts";
+import { inBoth, matchesPattern } from "../entry/patterns.ts";
 import { foldersUp } from "../files/sources.ts";
 import {
   compact,
@@ -15,6 +16,7 @@ import {
   oauthOf,
   objectAt,
   pick,
+  type Rules,
 } from "./format.ts";
 
 /**
@@ -69,7 +71,7 @@ const client = ({ oauth }: Data): Data => {
   };
 };
 
-type Rule = [pattern: string, rule: "allow" | "ask" | "deny"];
+type Rule = [pattern: string, rule: "allow" | "ask" | "deny", isSwitch: boolean];
 
 const isRule = (rule: unknown): rule is Rule[1] => rule === "allow" || rule === "ask" || rule === "deny";
 
@@ -77,35 +79,123 @@ const isRule = (rule: unknown): rule is Rule[1] => rule === "allow" || rule === 
 function written({ tools, permission }: Data): Rule[] {
   const permissions = typeof permission === "string" ? { "*": permission } : objectAt(permission);
   return [
-    ...Object.entries(objectAt(tools)).map(([pattern, is]) => [pattern, is === false ? "deny" : "allow"]),
-    ...Object.entries(permissions),
+    ...Object.entries(objectAt(tools)).map(([pattern, is]) => [
+      pattern,
+      is === false ? "deny" : "allow",
+      true,
+    ]),
+    ...Object.entries(permissions).map(([pattern, rule]) => [pattern, rule, false]),
   ].filter((one): one is Rule => isRule(one[1]));
 }
 
-/** The rules of one server, for its own names of its tools. */
-function rulesFor(server: string, all: readonly Rule[]): Rule[] {
+/** A rule for one server's own names of its tools. */
+interface OwnRule {
+  pattern: string;
+  rule: Rule[1];
+  /** It fits no more tools here than in OpenCode. */
+  isExact: boolean;
+  /** Of `tools`: what is switched off there, no `permission` switches on. */
+  isSwitch: boolean;
+}
+
+function rulesFor(server: string, all: readonly Rule[]): OwnRule[] {
   const prefix = `${server.replace(/[^\w-]/g, "_")}_`;
-  return all.flatMap(([pattern, rule]): Rule[] => {
+  return all.flatMap(([pattern, rule, isSwitch]): OwnRule[] => {
     const star = pattern.search(/[*?]/);
     const head = star === -1 ? pattern : pattern.slice(0, star);
     // Patterns have no sign for a single character here.
-    const plain = (rest: string): string => rest.replaceAll("?", "*");
-    if (rule === "allow" && pattern.includes("?")) return [];
-    if (head.startsWith(prefix)) return [[plain(pattern.slice(prefix.length)) || "*", rule]];
-    return star !== -1 && prefix.startsWith(head) ? [[plain(pattern.slice(star)), rule]] : [];
+    const plain = (rest: string): OwnRule[] => {
+      const isExact = rest !== "" && !rest.includes("?");
+      return isExact || rule !== "allow"
+        ? [{ pattern: rest.replaceAll("?", "*") || "*", rule, isExact, isSwitch }]
+        : [];
+    };
+    if (head.startsWith(prefix)) return plain(pattern.slice(prefix.length));
+    return star !== -1 && prefix.startsWith(head) ? plain(pattern.slice(star)) : [];
   });
 }
 
-/** Tools that are taken away are excluded. An `allow` counts only if no stricter rule comes after it. */
-function asOverride(rules: readonly Rule[]): Override | undefined {
-  const last = rules.findLastIndex(([, rule]) => rule !== "allow");
-  const asks = rules.filter(([, rule], at) => rule === "ask" || (rule === "allow" && at > last));
-  if (last === -1) return undefined;
+/** Each `deny` that no later rule lifts as a whole, with the first later rule that is an exception from it. */
+const denials = (rules: readonly OwnRule[]): { at: number; pattern: string; exception?: OwnRule }[] =>
+  rules.flatMap(({ pattern, rule }, at) => {
+    if (rule !== "deny") return [];
+    const later = rules.filter((one, other) => other > at && one.rule !== "deny" && one.isExact);
+    if (later.some((one) => matchesPattern(one.pattern, pattern))) return [];
+    const exception = later.find((one) => matchesPattern(pattern, one.pattern));
+    return [{ at, pattern, ...(exception && { exception }) }];
+  });
+
+interface Taken {
+  includeTools?: string[];
+  excludeTools: string[];
+  /** What OpenCode lets run and an exclusion takes away here. */
+  lost?: string | undefined;
+}
+
+/** Where all tools are denied, the later rules say which are there. Tools that are taken away besides are excluded. */
+function takenBy(rules: readonly OwnRule[]): Taken {
+  const denied = denials(rules);
+  const all = denied.findLast(({ pattern }) => pattern === "*")?.at ?? -1;
+  const shown = rules.filter((one, at) => at > all && one.rule !== "deny" && one.isExact);
+  if (all !== -1 && shown.length === 0) return { excludeTools: ["*"] };
+  const excluded = denied.filter(({ at }) => at > all);
   return {
-    excludeTools: rules.flatMap(([pattern, rule]) => (rule === "deny" ? [pattern] : [])),
-    ...(asks.some(([, rule]) => rule === "ask") && {
-      approve: Object.fromEntries(asks) as Record<string, "allow" | "ask">,
+    ...(all !== -1 && { includeTools: shown.map(({ pattern }) => pattern) }),
+    excludeTools: excluded.map(({ pattern }) => pattern),
+    lost: excluded.find(({ exception }) => exception)?.exception?.pattern,
+  };
+}
+
+function taken(rules: readonly OwnRule[]): Taken {
+  const switches = takenBy(rules.filter(({ isSwitch }) => isSwitch));
+  const permissions = takenBy(rules.filter(({ isSwitch }) => !isSwitch));
+  const includeTools =
+    switches.includeTools && permissions.includeTools
+      ? inBoth(switches.includeTools, permissions.includeTools)
+      : (switches.includeTools ?? permissions.includeTools);
+  return {
+    ...(includeTools && { includeTools }),
+    excludeTools: [...switches.excludeTools, ...permissions.excludeTools],
+    lost: switches.lost ?? permissions.lost,
+  };
+}
+
+/** An `allow` counts only if no stricter rule comes after it. */
+function asOverride(rules: readonly OwnRule[]): Override | undefined {
+  const last = rules.findLastIndex(({ rule }) => rule !== "allow");
+  if (last === -1) return undefined;
+  const asks = rules.filter(({ rule }, at) => rule === "ask" || (rule === "allow" && at > last));
+  const { lost: _, ...tools } = taken(rules);
+  return {
+    ...tools,
+    ...(asks.some(({ rule }) => rule === "ask") && {
+      approve: Object.fromEntries(asks.map(({ pattern, rule }) => [pattern, rule])) as Record<
+        string,
+        "allow" | "ask"
+      >,
     }),
+  };
+}
+
+/** Whether the rule can deny all tools of a server. */
+const deniesAll = ([pattern, rule]: Rule): boolean => rule === "deny" && /^[^*?]*[*?]+$/.test(pattern);
+
+/** Each rule is compared with each name, and each `deny` with the later ones, for what counts and for what is told. */
+function rulesOf(root: Data): Rules | undefined {
+  const all = written(root);
+  const count = all.length;
+  if (count === 0) return undefined;
+  const denied = all.filter(([, rule]) => rule === "deny").length;
+  const [switches = 0, permissions = 0] = [true, false].map((is) => {
+    const some = all.filter(([, , isSwitch]) => isSwitch === is);
+    return some.some(deniesAll) ? some.filter(([, rule]) => rule !== "deny").length : 0;
+  });
+  return {
+    count,
+    steps: 2 * (count + denied * (count - denied) + 2 * switches * permissions),
+    listed: switches + permissions,
+    of: (name) => asOverride(rulesFor(name, all)),
+    lost: (name) => taken(rulesFor(name, all)).lost,
   };
 }
 
@@ -115,11 +205,7 @@ export const OPENCODE: Dialect = {
   looksUp: true,
   mergesEntries: true,
   groups,
-  rules: (root) => {
-    const all = written(root);
-    const count = all.length;
-    return count > 0 ? { count, steps: count, of: (name) => asOverride(rulesFor(name, all)) } : undefined;
-  },
+  rules: rulesOf,
   convert: (entry, root) => {
     const [command, ...args] = [entry.command].flat();
     return {

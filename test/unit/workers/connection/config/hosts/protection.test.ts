@@ -46,8 +46,8 @@ function merged(
     problems.push(...read.problems.map(({ message }) => message));
   }
   const over = rulesOver(before, rules);
-  problems.push(...over.problems.map(({ message }) => message));
   const all = mergeLayers({ registered: [], hosts: [before.map(over.apply)], files: [] }).servers;
+  problems.push(...over.problems.map(({ message }) => message));
   return { servers: Object.fromEntries(all.map((server) => [server.name, server])), problems, all };
 }
 
@@ -272,11 +272,53 @@ describe("OpenCode", () => {
     [{ permission: { "*_drop": "ask" } }, [], ["drop"]],
     [{ permission: { gh: "deny", bash: { "*": "deny" } } }, [], []],
     [{ permission: "allow", tools: { "gh*": true } }, [], []],
+    // A later rule lifts what it covers.
+    [{ permission: { "*": "deny", "gh_*": "allow" } }, [], []],
+    [{ permission: { "*": "deny", "gh*": "ask", gh_read: "allow" } }, [], ["drop"]],
+    [{ tools: { gh_drop: false, "gh_dr*": true } }, [], []],
+    // What is switched off stays off.
+    [{ tools: { gh_drop: false }, permission: { "gh_dr*": "allow" } }, ["drop"], []],
+    [
+      { tools: { "*": false, gh_read: true }, permission: { "*": "deny", "gh_*": "ask" } },
+      ["drop"],
+      ["read"],
+    ],
+    [
+      { tools: { "*": false, gh_read: true }, permission: { "*": "deny", gh_drop: "allow" } },
+      ["read", "drop"],
+      [],
+    ],
+    [{ permission: { "*": "deny", gh_read: "allow" } }, ["drop"], []],
+    [{ permission: { "*": "deny", gh_read: "ask", other_drop: "allow" } }, ["drop"], ["read"]],
+    [{ permission: { "gh_*": "allow", "*": "deny" } }, ["read", "drop"], []],
+    [{ permission: { "*": "deny", "gh_*": "allow", gh_drop: "deny" } }, ["drop"], []],
+    // It lifts no more than it lets run in OpenCode.
+    [{ permission: { "*": "deny", "gh_rea?": "allow" } }, ["read", "drop"], []],
+    [{ permission: { "*": "deny", "gh_d?": "ask" } }, ["read", "drop"], []],
+    [{ permission: { "*": "deny", gh_: "allow" } }, ["read", "drop"], []],
   ])("%j", (root, hidden, asked) => {
     const { gh } = merged("opencode", [["user", { mcp: SERVERS, ...root }]]).servers;
     const shown = shows(gh, "read", "drop");
     expect(["read", "drop"].filter((tool) => !shown.includes(tool))).toEqual(hidden);
     expect(shown.filter((tool) => verdict(gh, tool) === "ask")).toEqual(asked);
+  });
+
+  test("an exception from what is denied that cannot be told apart here -> it is told, once for the file", () => {
+    const permission = { "gh_d*": "deny", "other_d*": "deny", gh_drop: "allow", other_drop: "allow" };
+    const { servers, problems } = merged("opencode", [["user", { mcp: SERVERS, permission }]]);
+    expect(shows(servers.gh, "read", "drop")).toEqual(["read"]);
+    expect(problems).toEqual([
+      expect.stringContaining("is an exception from what a rule of the file denies"),
+    ]);
+  });
+
+  test("two files that each leave some tools -> those that both leave", () => {
+    const { all } = merged("opencode", [
+      ["user", { mcp: SERVERS, permission: { "*": "deny", "gh_r*": "allow", gh_list: "allow" } }],
+      ["project", { permission: { "*": "deny", gh_read: "allow", "gh_d*": "allow", gh_list: "allow" } }],
+      ["last", { permission: { "*": "deny", "gh_*": "allow", gh_drop: "allow" } }],
+    ]);
+    expect(shows(running(all).gh, "read", "run", "list", "drop")).toEqual(["read", "list"]);
   });
 
   test("a later file rules the servers of an earlier one, and takes nothing back", () => {
@@ -340,6 +382,11 @@ describe("OpenCode: rules of many files", () => {
   const rules = (count: number, from = 0): object =>
     Object.fromEntries(Array.from({ length: count }, (_, at) => [`*_t${from + at}`, "ask"]));
   const half = LIMITS.toolRules / 2;
+  const list = (count: number, name: (at: number) => string, rule: unknown): object =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [name(at), rule]));
+  const denied = (count: number): object => list(count, (at) => `s0_x${at}`, "deny");
+  const allowed = (count: number): object => list(count, (at) => `*_t${at}`, "allow");
+  const switched = (count: number): object => list(count, (at) => `*_t${at}`, true);
 
   test("as many as may be in all -> each file's count", () => {
     const { all, problems } = merged("opencode", [
@@ -367,6 +414,35 @@ describe("OpenCode: rules of many files", () => {
     ]);
     expect(all.some(({ enabled }) => enabled)).toBe(false);
     expect(problems).toEqual([expect.stringContaining("500,000 comparisons")]);
+  });
+
+  test.each<[string, (half: number) => object, (half: number) => object]>([
+    [
+      "exceptions from what is denied",
+      (some) => ({ permission: { ...denied(some), ...allowed(some) } }),
+      () => ({}),
+    ],
+    [
+      "two files that leave some tools",
+      (some) => ({ permission: { "*": "deny", ...allowed(some - 1) } }),
+      (some) => ({ permission: { "*": "deny", ...allowed(some - 1) } }),
+    ],
+    [
+      "tools and permission that leave some tools",
+      (some) => ({
+        tools: { "*": false, ...switched(some - 1) },
+        permission: { "*": "deny", ...allowed(some - 1) },
+      }),
+      () => ({}),
+    ],
+  ])("%s -> each pair is a comparison", (_what, first, second) => {
+    const files = (half: number) =>
+      merged("opencode", [
+        ["user", { mcp: servers(10), ...first(half) }],
+        ["project", second(half)],
+      ]);
+    expect(files(50).problems).toEqual([]);
+    expect(files(400).problems).toEqual([expect.stringContaining("500,000 comparisons")]);
   });
 
   test("a project's server that several files rule -> one question", () => {
