@@ -5,7 +5,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { stat } from "node:fs/promises";
+import { opendir, stat } from "node:fs/promises";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { readRegular } from "../../../shared/files/read-regular.ts";
 import { canonical } from "../../../shared/json.ts";
@@ -52,12 +52,35 @@ const sha256 = (value: string | Uint8Array): string => createHash("sha256").upda
 /** What runtimes add to a path that is no file or to the name of a module, and Windows to the path of a program. */
 const ENDINGS = [".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", ".node", ".py"];
 const ENDINGS_ON_WINDOWS = [...ENDINGS, ".com", ".exe", ".bat", ".cmd", ".ps1"];
+/** As Windows also names a file: no list of a folder has that name. */
+const SHORT_NAME = /~\d+$/;
+/** Names of one folder that are listed. */
+const FOLDER_NAMES = 100_000;
 /** What stands between words of a shell, of a program's text, and of a list of options or folders. */
 const BETWEEN = /[\s"'`=:;,|&()<>[\]{}]+/;
 /** An option of one letter with its value in one word (`-f./hook.awk`), and a file whose content is the value (`@file`). */
 const BEFORE_PATH = /^(?:-\w|@)/;
 /** What a server itself writes is named in texts and variables as well, and a change of that is no reason to ask. */
 const DATA_FILE = /\.(?:jsonl?|ndjson|db|sqlite\d?|duckdb|kuzu|parquet|[ct]sv|txt|md|log|pid)$/i;
+
+/** A name without what some file systems take for equal, so that no file is missed: it is looked for by its own name then. */
+const folded = (name: string): string => name.normalize("NFKD").toUpperCase().toLowerCase();
+
+/** The names in a folder; undefined: not all can be known. On Windows no other machine is asked for them. */
+async function namesIn(folder: string, platform: NodeJS.Platform): Promise<Set<string> | undefined> {
+  if (platform === "win32" && (await wayTo(folder, platform)).isRemote) return undefined;
+  const names = new Set<string>();
+  try {
+    for await (const { name } of await opendir(folder, { bufferSize: 1_000 })) {
+      if (names.size === FOLDER_NAMES) return undefined;
+      names.add(folded(name));
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === "ENOENT" || code === "ENOTDIR" ? names : undefined;
+  }
+  return names;
+}
 
 /** The texts of an entry that may name files. The command is searched for unless it is a path. */
 function textsOf({ target }: ServerDefinition): string[] {
@@ -75,6 +98,7 @@ function textsOf({ target }: ServerDefinition): string[] {
 export class ScriptReader {
   readonly #facts: PathFacts & EnvFolders;
   readonly #read = new Map<string, Promise<string>>();
+  readonly #listed = new Map<string, Promise<Set<string> | undefined>>();
   #clone: Promise<string | undefined> | undefined;
   #words = 0;
 
@@ -86,12 +110,17 @@ export class ScriptReader {
     return this.#facts.platform ?? process.platform;
   }
 
+  get #endings(): string[] {
+    return this.#platform === "win32" ? ENDINGS_ON_WINDOWS : ENDINGS;
+  }
+
   /** Undefined: the server names no file of the project or of its package, or nothing of it is bound. */
   async find(definition: ServerDefinition): Promise<Scripts | undefined> {
     const { origin } = definition;
     if ((origin !== "project-file" && origin !== "package") || isOwn(definition)) return undefined;
     const words = textsOf(definition).flatMap((text) => this.#wordsIn(text));
-    this.#words += words.length;
+    // With each ending, such a word is looked for by itself.
+    this.#words += words.length + words.filter((word) => SHORT_NAME.test(word)).length * this.#endings.length;
     if (this.#words > LIMITS.scriptWords)
       return { reason: `the servers have more than ${LIMITS.scriptWords} words that may be files` };
     /** Several words may mean one file, which has the name of the first. */
@@ -126,17 +155,38 @@ export class ScriptReader {
     };
     const itself = await contentOf(word);
     if (itself.length > 0 || /^[-@]|\s/.test(word)) return itself;
-    const endings = this.#platform === "win32" ? ENDINGS_ON_WINDOWS : ENDINGS;
-    return (await Promise.all(endings.map((ending) => contentOf(word + ending)))).flat();
+    const names = this.#endings.map((ending) => word + ending);
+    const isShort = SHORT_NAME.test(word);
+    const found = names.map(async (name) =>
+      isShort || (await this.#mayBeThere(name, cwd)) ? contentOf(name) : [],
+    );
+    return (await Promise.all(found)).flat();
+  }
+
+  #fileOf(path: string, cwd = "."): string {
+    const { resolve } = pathsOf(this.#platform);
+    return resolve(this.#facts.cwd, fillPath(cwd, this.#facts).text, fillPath(path, this.#facts).text);
+  }
+
+  /** Each folder is listed once: a text of some thousand words would take seconds if each were looked for with each ending. */
+  async #mayBeThere(name: string, cwd?: string): Promise<boolean> {
+    const platform = this.#platform;
+    const { basename, dirname } = pathsOf(platform);
+    const file = this.#fileOf(name, cwd);
+    if (isRemotePath(file, platform)) return false;
+    const folder = dirname(file);
+    const listed = this.#listed.get(folder) ?? namesIn(folder, platform);
+    this.#listed.set(folder, listed);
+    const names = await listed;
+    return names === undefined || names.has(folded(basename(file)));
   }
 
   /** A text that changes with the file; undefined if the word names no file that the clone or the package decides. */
-  async #contentOf(word: string, cwd = ".", base?: string): Promise<string | undefined> {
+  async #contentOf(word: string, cwd?: string, base?: string): Promise<string | undefined> {
     const platform = this.#platform;
-    const { isAbsolute, resolve } = pathsOf(platform);
-    const folder = resolve(this.#facts.cwd, fillPath(cwd, this.#facts).text);
+    const { isAbsolute } = pathsOf(platform);
     const path = fillPath(word, this.#facts).text;
-    const file = resolve(folder, path);
+    const file = this.#fileOf(word, cwd);
     // Windows signs in to a machine of which it looks at a folder.
     if (isRemotePath(file, platform)) return undefined;
     this.#clone ??= cloneOf(this.#facts);

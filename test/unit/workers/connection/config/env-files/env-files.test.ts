@@ -2,8 +2,9 @@
  * Owns: what an envFile may decide: who wrote the file, which variables are left out, and that a server is started
  * only with the content to which the user agreed. Real files and links.
  */
+import { createHook } from "node:async_hooks";
 import { execFile } from "node:child_process";
-import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join, win32 } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -415,6 +416,68 @@ describe("the way to a file", () => {
     await rm(link);
     await symlink("\\\\evil.com\\other\\x.js", link);
     expect(await look()).not.toEqual(first);
+  });
+
+  /** The requests to the file system while this is done. */
+  async function requests(work: () => Promise<unknown>): Promise<number> {
+    let count = 0;
+    const hook = createHook({ init: (_id, type) => void (type === "FSREQPROMISE" && count++) }).enable();
+    await work().finally(() => hook.disable());
+    return count;
+  }
+
+  const script = (cwd: string, args: string[]) =>
+    new ScriptReader({ cwd, home: "/home/me", env: {} }).find(
+      definition("a", { command: "node", args }, PROJECT_FILE),
+    );
+
+  test("one text of thousands of words -> each is looked for once, and found with an ending all the same", async () => {
+    const cwd = await temporaryFolder();
+    await put(join(cwd, "w7.js"), "1");
+    await put(join(cwd, "sub", "W8.PY"), "1");
+    const words = Array.from({ length: 2_000 }, (_, at) => `w${at} sub/W${at}`);
+    const text = words.join(" ");
+    let found: unknown;
+    const count = await requests(async () => {
+      found = await script(cwd, [text]);
+    });
+    expect(found).toMatchObject({ names: ["w7.js"] });
+    expect(count).toBeLessThan(2 * 4_000);
+  });
+
+  test.each([
+    [
+      "in another spelling of its letters, where the file system takes it for the same",
+      "CAFE\u0301",
+      "caf\u00e9.js",
+    ],
+    ["in a folder that is a link", "link/server", "tools/server.mjs"],
+    ["from a folder above", "./tools/../tools/server", "tools/server.ts"],
+  ])(
+    "a word without an ending, %s -> the file is found as the system finds it",
+    async (_what, word, file) => {
+      const cwd = await temporaryFolder();
+      await put(join(cwd, file), "1");
+      await symlink("tools", join(cwd, "link"));
+      const isThere = (path: string): Promise<boolean> =>
+        stat(join(cwd, path)).then(
+          () => true,
+          () => false,
+        );
+      const ending = file.slice(file.lastIndexOf("."));
+      const names = (await isThere(word + ending)) ? [word + ending] : undefined;
+      expect(await script(cwd, [word])).toEqual(
+        names === undefined ? undefined : expect.objectContaining({ names }),
+      );
+    },
+  );
+
+  test("short names of Windows are looked for by themselves, and count as so many words", async () => {
+    const cwd = await temporaryFolder();
+    await put(join(cwd, "SERVER~1.js"), "1");
+    expect(await script(cwd, ["SERVER~1"])).toMatchObject({ names: ["SERVER~1.js"] });
+    const many = Array.from({ length: 1_000 }, (_, at) => `a~${at}`);
+    expect(await script(cwd, many)).toEqual({ reason: expect.stringContaining("words that may be files") });
   });
 
   test("a way of more parts than a call has arguments ends where nothing is", async () => {
