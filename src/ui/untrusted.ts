@@ -22,3 +22,9 @@ export async function untrustedFiles(
 
 export const UNTRUSTED = "Pi does not trust this folder, so its servers are not read";
 export const TRUST_IT = "/trust decides that, from the next start of Pi on.";
+
+/** In one line; undefined: every file counts. */
+export async function untrustedLine(ctx: Parameters<typeof untrustedFiles>[0]): Promise<string | undefined> {
+  const unread = await untrustedFiles(ctx);
+  return unread.length > 0 ? `${unread.join(" and ")}: ${UNTRUSTED}. ${TRUST_IT}` : undefined;
+}

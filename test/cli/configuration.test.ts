@@ -33,6 +33,8 @@ describe("servers of a project", () => {
     const listing = await cli(["list", "--cached"]);
     expect(listing).toMatchObject({ code: 0, stdout: expect.not.stringContaining("ours") });
     expect(listing.stderr).toContain("Pi has recorded no trust for this project");
+    const unread = "warning: This folder is not trusted, so the servers of .pi/mcp.json are not read.";
+    expect((await cli(["doctor"])).stdout).toContain(unread);
     for (const args of family([CALL, ["tools", "ours"]])) {
       const run = await cli(args);
       expect(run).toMatchObject({ code: 2, stdout: "" });

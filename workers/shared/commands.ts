@@ -17,6 +17,7 @@ const SENTENCES = {
     consent: "/mcp trust asks for it.",
     consentShows: "/mcp trust shows what would run and asks.",
     refused: "/mcp trust asks again about servers that were refused.",
+    trustFolder: "/trust decides that, from the next start of Pi on.",
     /** After a semicolon or a colon, without a full stop. */
     askAgain: "/mcp trust asks again",
     askForItAgain: "/mcp trust asks for it again",
@@ -29,6 +30,7 @@ const SENTENCES = {
     consent: "Run the command in a terminal to be asked.",
     consentShows: "A command that names the server, in a terminal, shows what would run and asks.",
     refused: "A command that names the server, in a terminal, asks again.",
+    trustFolder: "Start Pi here and trust the project, or add --trust-project.",
     askAgain: "run the command in a terminal to be asked",
     askForItAgain: "run the command in a terminal to be asked",
   },

@@ -29,7 +29,7 @@ import { choose } from "../setup/dialog.ts";
 import { askedKey } from "../setup/key.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
 import { tryTool } from "../try/try.ts";
-import { TRUST_IT, UNTRUSTED, untrustedFiles } from "../untrusted.ts";
+import { untrustedLine } from "../untrusted.ts";
 import { helpText, logText, unknownWordText, usageText } from "./help.ts";
 import { withinSession } from "./within-session.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
@@ -76,7 +76,13 @@ async function absent(server: string | undefined, host: McpHost): Promise<string
   return absentText(server, await host.ask("status", {}));
 }
 
-const status = async ({ ask }: McpHost): Promise<string> => renderStatus(await ask("status", {}));
+async function status(ctx: PiContext, { ask }: McpHost): Promise<string> {
+  const [text, unread] = await Promise.all([
+    ask("status", {}).then((report) => renderStatus(report)),
+    untrustedLine(ctx),
+  ]);
+  return unread === undefined ? text : `${text}\n${unread}`;
+}
 
 /** The servers' lists in words, or why the named server has none. */
 async function offered<T>(
@@ -137,7 +143,7 @@ async function reconnect(server: string | undefined, ctx: PiContext, host: McpHo
   if (!(await mayInterrupt(server, ctx, host))) return;
   const done = host
     .ask("reconnect", { server })
-    .then(() => status(host))
+    .then(() => status(ctx, host))
     .then((text) => notify(ctx, text, "info"));
   if (!ctx.hasUI) return done;
   let timer: NodeJS.Timeout | undefined;
@@ -227,7 +233,7 @@ const switchNow =
 
 /** Each answers the text of a notice, or anything else if the person has read it already. */
 const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given) => Promise<unknown>>> = {
-  status: ({ host }) => status(host),
+  status: ({ ctx, host }) => status(ctx, host),
   tools: async (given) => {
     await settled(given);
     const { server, host } = given;
@@ -255,14 +261,14 @@ const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given
   on: switchNow("on"),
   off: switchNow("off"),
   trust: async ({ ctx, host }) => {
-    const unread = await untrustedFiles(ctx);
-    if (unread.length > 0) return `${unread.join(" and ")}: ${UNTRUSTED}. ${TRUST_IT}`;
+    const unread = await untrustedLine(ctx);
+    if (unread !== undefined) return unread;
     const { questions, refused } = await host.ask("status", {});
     const asked = questions.length + refused.filter(({ byPerson }) => byPerson).length;
     if (asked > 0) {
       await host.askConsents();
       // A dialog asks, and its answer has its own words.
-      return ctx.hasUI ? undefined : status(host);
+      return ctx.hasUI ? undefined : status(ctx, host);
     }
     return refused.length === 0 ? NOTHING_TO_ASK : refused.map(refusedLine).join("\n");
   },

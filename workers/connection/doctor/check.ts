@@ -17,6 +17,8 @@ export type Examined = Pick<Server, "name" | "definition" | "redact" | "timings"
 
 export interface DoctorInput {
   state: ConfigState;
+  /** Whether files of the project count, which Pi decides. */
+  projectTrusted: boolean;
   settings: Settings;
   /** The servers to look at: the one that was named, or all. */
   servers: readonly Examined[];

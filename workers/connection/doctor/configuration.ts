@@ -9,6 +9,7 @@ import type { Finding } from "../../../src/shared/protocol/person.ts";
 import type { ConfigProblem, StatusReport } from "../../../src/shared/protocol/session.ts";
 import {
   LOG_FILE,
+  PROJECT_FILES,
   SIGN_IN_FOLDER,
   SNAPSHOT_FOLDER,
   TRACE_FILE,
@@ -95,13 +96,39 @@ export function isMentioned(state: ConfigState, server: string): boolean {
   return problems.length + questions.length + refused.length > 0;
 }
 
-export async function checkConfiguration({ state, named, machine }: DoctorInput): Promise<Finding[]> {
+/** The project's own files that are there and not read, since Pi does not trust the folder. */
+async function checkTrust({ state, projectTrusted, named, machine }: DoctorInput): Promise<Finding[]> {
+  if (projectTrusted || named !== undefined) return [];
+  const isLeft = async (file: string): Promise<boolean> => {
+    const path = join(machine.cwd, file);
+    // One that the user named by --mcp-config is read as the user's own.
+    return !state.files.includes(path) && (await machine.kindOf(path)) !== "missing";
+  };
+  const left = await Promise.all(PROJECT_FILES.map(async (file) => ((await isLeft(file)) ? [file] : [])));
+  const names = left.flat().join(" and ");
+  return names === ""
+    ? []
+    : [
+        {
+          id: "consent",
+          severity: "warning",
+          title: `This folder is not trusted, so the servers of ${names} are not read.`,
+          remedy: advice("trustFolder"),
+        },
+      ];
+}
+
+export async function checkConfiguration(input: DoctorInput): Promise<Finding[]> {
+  const { state, named, machine } = input;
   const files = await Promise.all(
     state.files
       .filter((file) => isAbsolute(file))
       .map(async (file) => ({ file, isThere: (await machine.kindOf(file)) !== "missing" })),
   );
-  return judgeConfiguration(named === undefined ? state : about(state, named), files);
+  return [
+    ...(await checkTrust(input)),
+    ...judgeConfiguration(named === undefined ? state : about(state, named), files),
+  ];
 }
 
 /** Less is too little for the caches of the extension and for npm. */

@@ -28,7 +28,7 @@ export type Diagnose = (params: { server?: string }, signal: AbortSignal) => Pro
 export const createDiagnose =
   ({ started, supervisor, catalog, agentDir, cwd }: DoctorParts): Diagnose =>
   async ({ server: named }, signal) => {
-    const { state, now } = await started;
+    const { state, now, facts } = await started;
     // The checks are loaded with the first question: most sessions ask none.
     const [{ diagnose }, { thisMachine }] = await Promise.all([
       import("./diagnose.ts"),
@@ -39,6 +39,7 @@ export const createDiagnose =
     const machine = thisMachine({ env: process.env, home: homedir(), platform: process.platform, cwd });
     return diagnose({
       state,
+      projectTrusted: facts.projectTrusted,
       settings: now.settings,
       servers: wanted,
       all: servers,

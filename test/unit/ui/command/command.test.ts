@@ -343,12 +343,11 @@ describe("/mcp", () => {
     const cwd = await tempFolder();
     await writeFile(join(cwd, ".mcp.json"), "{}");
     const untrusted = await run("trust", { cwd, trusted: false });
-    expect(untrusted.notices).toEqual([
-      [
-        ".mcp.json: Pi does not trust this folder, so its servers are not read. /trust decides that, from the next start of Pi on.",
-        "info",
-      ],
-    ]);
+    const line =
+      ".mcp.json: Pi does not trust this folder, so its servers are not read. /trust decides that, from the next start of Pi on.";
+    expect(untrusted.notices).toEqual([[line, "info"]]);
+    const shown = await run("status", { cwd, trusted: false });
+    expect(shown.notices).toEqual([[`${renderStatus(REPORT)}\n${line}`, "info"]]);
   });
 
   test("trust without a question -> that, and nobody is asked", async () => {

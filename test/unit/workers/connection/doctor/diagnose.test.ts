@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import type { Finding } from "../../../../../src/shared/protocol/person.ts";
 import { type CatalogFacts, catalogFacts } from "../../../../../workers/connection/catalog/notices.ts";
 import {
+  checkConfiguration,
   checkPlace,
   isMentioned,
   judgeConfiguration,
@@ -121,6 +122,27 @@ describe("configuration", () => {
   test("no file exists -> a note that says where", () => {
     const [found] = judgeConfiguration(makeReport(), [{ file: "/a/mcp.json", isThere: false }]);
     expect(found).toMatchObject({ severity: "note", detail: "Looked for /a/mcp.json." });
+  });
+
+  test("files of a folder that is not trusted -> a warning names those that are there and not read", async () => {
+    const there = ["/work/app/.mcp.json", "/work/app/.pi/mcp.json"];
+    const machine = makeMachine({ kindOf: async (path) => (there.includes(path) ? "file" : "missing") });
+    const found = async (over: Parameters<typeof makeInput>[1]) =>
+      (await checkConfiguration(makeInput([], { machine, ...over }))).filter(
+        ({ severity }) => severity !== "ok" && severity !== "note",
+      );
+    expect(await found({ projectTrusted: false })).toEqual([
+      {
+        id: "consent",
+        severity: "warning",
+        title: "This folder is not trusted, so the servers of .mcp.json and .pi/mcp.json are not read.",
+        remedy: "/trust decides that, from the next start of Pi on.",
+      },
+    ]);
+    const read = { problems: [], questions: [], refused: [], files: there };
+    expect(await found({ projectTrusted: false, state: read })).toEqual([]);
+    expect(await found({ projectTrusted: false, named: "a" })).toEqual([]);
+    expect(await found({})).toEqual([]);
   });
 
   test.each([
