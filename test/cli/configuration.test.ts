@@ -256,6 +256,14 @@ test("a file with a mistake -> code 7, with its line", async () => {
   }
 });
 
+test("add, and a file with a mistake -> code 7 with its line, before anything runs", async () => {
+  const at = await makeHome({ mcp: '{"mcpServers": {"x": {"command": 3}}' });
+  const run = await runCli(at, ["add", "new", shows.command, ...shows.args]);
+  expect(run).toMatchObject({ code: 7, stdout: "" });
+  expect(run.stderr).toMatch(/mcp\.json:1:\d+ cannot be changed: not valid JSON/);
+  expect(run.stderr).not.toMatch(/Runs: |sandbox|--no-test/);
+});
+
 test("a mistake in one entry -> its line, and code 0: the others are listed", async () => {
   const at = await makeHome({ mcp: { mcpServers: { wrong: { command: 3 }, show: shows } } });
   const run = await runCli(at, ["tools"]);

@@ -76,6 +76,11 @@ describe("preview", () => {
     expect(wrong).not.toHaveProperty("line");
     expect((await ask({ command: "x" }, "__proto__")).mistakes[0]?.message).toContain("no");
     expect(await ask({ command: "x".repeat(9_000) })).not.toHaveProperty("line");
+    await put(projectFile(at), "{");
+    expect((await ask({ command: "x" })).file).toBe(userFile(at));
+    const { code, message } = await failure(ask({ command: "x" }, "new", true));
+    expect(code).toBe("bad_config");
+    expect(message).toMatch(/mcp\.json:1:2 cannot be changed: not valid JSON/);
   });
 });
 

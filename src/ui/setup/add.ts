@@ -100,11 +100,12 @@ async function whichFile(
   ask: Ask,
 ): Promise<boolean | undefined> {
   if (!ctx.hasUI || saysWhere || !ctx.isProjectTrusted()) return project;
-  const of = await ask("previewServer", { name, entry, project: true });
+  // A file of the project that cannot be changed is no choice.
+  const of = await ask("previewServer", { name, entry, project: true }).catch(() => undefined);
   const mine = `For you: ${file}`;
-  const projects = `For this project: ${of.file}`;
-  const choice = await choose(ctx, `${lead}\nAdd it where?`, [mine, projects, CANCEL]);
-  return choice === mine ? false : choice === projects ? true : undefined;
+  const projects = of && `For this project: ${of.file}`;
+  const choice = await choose(ctx, `${lead}\nAdd it where?`, [mine, ...(projects ? [projects] : []), CANCEL]);
+  return choice === mine ? false : choice !== undefined && choice === projects ? true : undefined;
 }
 
 /** A server may lack one variable after the other. */

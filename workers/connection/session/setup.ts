@@ -147,11 +147,14 @@ const lacksRoom = ({ target, sandbox }: ServerDefinition): boolean =>
   target.kind === "stdio" &&
   isFromRegistry([target.command, ...target.args]);
 
+/** Throws `bad_config` if the file could not take the entry, so that nothing is tried in vain. */
 async function previewServer(
   proposal: ProposedServer,
   running: RunningConfiguration,
 ): Promise<ServerPreview> {
   const { file, mistakes, definition } = await parseProposed(proposal, running);
+  const { name, entry } = proposal;
+  if (definition) editAdded(await textOf(file), [{ name, entry }], { file, replace: true });
   const line = definition && shownLine(definition, true);
   const existing = running.configured(proposal.name);
   return {

@@ -199,6 +199,16 @@ describe("/mcp add with words", () => {
     expect(written.asked.at(-1)).toEqual(["addServer", { name: "fs", entry: ENTRY, project: true }]);
     const untrusted = await run("add", "fs npx -y fs", { script: ["Test it"], trusted: false });
     expect(untrusted.asked.at(-1)).toEqual(["addServer", { name: "fs", entry: ENTRY, project: false }]);
+    const previewServer = async ({ project }: { project: boolean }) => {
+      if (project) throw new ThreadsError("bad_config", `${PROJECT}:1:2 cannot be changed: not valid JSON.`);
+      return preview();
+    };
+    const broken = await run("add", "fs npx -y fs", {
+      script: ["Test it", "For you"],
+      answers: { previewServer },
+    });
+    expect(broken.dialogs.at(-1)?.options).toEqual([`For you: ${MINE}`, "Cancel"]);
+    expect(broken.asked.at(-1)).toEqual(["addServer", { name: "fs", entry: ENTRY, project: false }]);
   });
 
   test("a sandbox is offered, off at first, for a server of a registry; what would run is shown anew", async () => {
