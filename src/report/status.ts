@@ -9,7 +9,7 @@ import type {
   ToolStats,
 } from "../shared/protocol/calls.ts";
 import { type WireError, wantsKey } from "../shared/protocol/errors.ts";
-import type { ServerStatus, SignInStatus, StatusReport } from "../shared/protocol/session.ts";
+import type { ConfigProblem, ServerStatus, SignInStatus, StatusReport } from "../shared/protocol/session.ts";
 import { counted, durationText, formatBytes, formatMs, offerText } from "../shared/text/amounts.ts";
 import { describeProblem } from "../shared/text/failure.ts";
 import { cleanText, firstSentence } from "../shared/text/unprintable.ts";
@@ -59,11 +59,22 @@ function inBrief(question: string): string {
   return `${start}… ${more} more characters …${end}`.toWellFormed();
 }
 
-/** `now`: milliseconds since the epoch. */
+/** What is wrong in the files, a line each, as notices tell it as well. */
+export const configLines = ({ problems, refused }: Pick<StatusReport, "problems" | "refused">): string[] => [
+  ...refused.map(refusedLine),
+  ...problems.map(describeProblem),
+];
+
+/** A mistake in the form of a file has a place in it, and no key. */
+export const isOfWholeFile = ({ severity, line, key = "" }: ConfigProblem): boolean =>
+  severity === "error" && line !== undefined && key === "";
+
+/** `now`: milliseconds since the epoch. `isTold`: the person has read what is wrong in the files. */
 export function renderStatus(
-  { servers, problems, files, refused, questions }: StatusReport,
-  now = Date.now(),
+  report: StatusReport,
+  { now = Date.now(), isTold = false }: { now?: number; isTold?: boolean } = {},
 ): string {
+  const { servers, problems, files, refused, questions } = report;
   const connected = servers.filter((server) => server.state === "connected").length;
   const tools = servers.reduce((sum, server) => sum + server.toolCount, 0);
   const head = `MCP: ${connected} of ${counted(servers.length, "server")} connected, ${counted(tools, "tool")} known`;
@@ -75,8 +86,7 @@ export function renderStatus(
     head,
     ...servers.map((server) => serverLine(server, now)),
     ...waiting,
-    ...refused.map(refusedLine),
-    ...problems.map(describeProblem),
+    ...(isTold ? [] : configLines(report)),
   ].join("\n");
 }
 

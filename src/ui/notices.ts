@@ -75,6 +75,10 @@ export function createStatusLine(ctx: PiContext): {
 const CONFIG_LINES = 10;
 const CONFIG_CHARS = 500;
 
+/** Whether the notices show all of these lines, and each whole. */
+export const areToldWhole = (lines: readonly string[]): boolean =>
+  lines.length <= CONFIG_LINES && lines.every((line) => line.length <= CONFIG_CHARS);
+
 interface ConfigNotices {
   /** `lines`: all that hold now. Shows those that did not hold at the last call. */
   show(lines: readonly string[]): void;

@@ -6,7 +6,8 @@
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import { createCatalogStore, snapshotIsOlder, snapshotWrittenAt } from "../../catalog/store.ts";
 import { serverName } from "../../report/server-name.ts";
-import type { ConfigProblem, ServerStatus, StatusReport } from "../../shared/protocol/session.ts";
+import { isOfWholeFile } from "../../report/status.ts";
+import type { ServerStatus, StatusReport } from "../../shared/protocol/session.ts";
 import { durationText } from "../../shared/text/amounts.ts";
 import { describeProblem } from "../../shared/text/failure.ts";
 import type { Console } from "../console/console.ts";
@@ -111,10 +112,6 @@ export async function knownTools(
   const now = await knownCatalog({ ...context, options: { ...context.options, refresh: true } }, server);
   return { known: now, server: knownServer(now, server) };
 }
-
-/** A mistake in the form of a file has a place in it, and no key. */
-const isOfWholeFile = ({ severity, line, key = "" }: ConfigProblem): boolean =>
-  severity === "error" && line !== undefined && key === "";
 
 /** The code of an answer about all servers: that of a file of which nothing counts. */
 export const codeOf = ({ problems }: StatusReport): typeof EXIT.ok | typeof EXIT.configuration =>

@@ -6,25 +6,36 @@ import { randomBytes } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { CatalogTool } from "../../catalog/catalog.ts";
+import { type CatalogTool, inputSchemaOf } from "../../catalog/catalog.ts";
 import { nearestTools, resolveTool } from "../../catalog/search.ts";
 import type { PiContext } from "../../pi/api.ts";
-import { guardStale, notify, toStderr } from "../../pi/extension.ts";
+import { guardStale, notify } from "../../pi/extension.ts";
 import { ACTIONS, type ActionName, doneText, isAction, OF_SESSION } from "../../report/actions.ts";
 import { renderDoctor, renderIssueReport, surroundingFindings, withFindings } from "../../report/doctor.ts";
 import { interruptText } from "../../report/hub.ts";
 import { isDisabled, stateNote } from "../../report/search.ts";
 import { refusedLine, serverName } from "../../report/server-name.ts";
 import { renderSkills } from "../../report/skills.ts";
-import { absentText, renderResources, renderStatus, renderTools, unknownText } from "../../report/status.ts";
+import {
+  absentText,
+  configLines,
+  isOfWholeFile,
+  renderResources,
+  renderStatus,
+  renderTools,
+  unknownText,
+} from "../../report/status.ts";
 import { renderTool, severalToolsText, unknownToolText } from "../../report/tool.ts";
-import { describeThrown, messageOf } from "../../shared/protocol/errors.ts";
+import { describeThrown, messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
+import type { StatusReport } from "../../shared/protocol/session.ts";
 import { LOG_FILE } from "../../shared/snapshot/contract.ts";
-import { printable } from "../../shared/text/width.ts";
+import { parametersIn } from "../../shared/text/signature.ts";
 import type { McpHost } from "../mcp-host.ts";
+import { areToldWhole } from "../notices.ts";
 import { openPanel } from "../panel/panel.ts";
-import { endAs, refuse } from "../refuse.ts";
+import { endAs } from "../refuse.ts";
+import { say, sayRefused } from "../say.ts";
 import { choose } from "../setup/dialog.ts";
 import { askedKey } from "../setup/key.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
@@ -76,11 +87,37 @@ async function absent(server: string | undefined, host: McpHost): Promise<string
   return absentText(server, await host.ask("status", {}));
 }
 
-async function status(ctx: PiContext, { ask }: McpHost): Promise<string> {
-  const [text, unread] = await Promise.all([
-    ask("status", {}).then((report) => renderStatus(report)),
+/** The status when no server is connecting any more, as a session of one command would end before. */
+async function settledStatus({ ask, onChange }: McpHost): Promise<StatusReport> {
+  const late = performance.now() + LIMITS.startupTimeoutMs;
+  for (;;) {
+    const { promise: changed, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, late - performance.now());
+    const stop = onChange(() => resolve());
+    try {
+      const report = await ask("status", {});
+      const isSettled = report.servers.every(({ state }) => state !== "connecting");
+      if (isSettled || performance.now() >= late) return report;
+      await changed;
+    } finally {
+      clearTimeout(timer);
+      stop();
+    }
+  }
+}
+
+const isWrong = ({ servers, problems }: StatusReport): boolean =>
+  problems.some(isOfWholeFile) || servers.some(({ state }) => state === "failed" || state === "needs-auth");
+
+/** Without a person the code says what `pi-mcp-threads list` says, and the notices have told what is wrong in the files. */
+async function status(ctx: PiContext, host: McpHost): Promise<string> {
+  const [report, unread] = await Promise.all([
+    ctx.hasUI ? host.ask("status", {}) : settledStatus(host),
     untrustedLine(ctx),
   ]);
+  if (isWrong(report)) endAs(ctx, "failed");
+  const isTold = !ctx.hasUI && areToldWhole(configLines(report));
+  const text = renderStatus(report, { isTold });
   return unread === undefined ? text : `${text}\n${unread}`;
 }
 
@@ -134,7 +171,7 @@ async function mayInterrupt(
     return false;
   }
   const stop = "pi-mcp-threads hub stop <server> ends a shared server for all sessions.";
-  refuse(ctx, "failed", `Nothing is reconnected, because no one can be asked here: ${text} ${stop}`);
+  sayRefused(ctx, "failed", `Nothing is reconnected, because no one can be asked here: ${text} ${stop}`);
   return false;
 }
 
@@ -144,7 +181,7 @@ async function reconnect(server: string | undefined, ctx: PiContext, host: McpHo
   const done = host
     .ask("reconnect", { server })
     .then(() => status(ctx, host))
-    .then((text) => notify(ctx, text, "info"));
+    .then((text) => say(ctx, text));
   if (!ctx.hasUI) return done;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<"late">((resolve) => {
@@ -178,7 +215,10 @@ async function tryNamed(name: string, ctx: PiContext, host: McpHost): Promise<st
   }
   if (!ctx.hasUI) {
     endAs(ctx, "failed");
-    return "Nobody can fill in its arguments here. pi-mcp-threads call takes them in one line.";
+    const takes = parametersIn(inputSchemaOf(found)).length > 0;
+    return takes
+      ? "Nobody can fill in its arguments here. pi-mcp-threads call takes them in one line."
+      : "Nobody can say yes to the call here. pi-mcp-threads call does not ask.";
   }
   return tryTool(wanted, ctx, host, { signal: new AbortController().signal });
 }
@@ -201,17 +241,18 @@ function homely(path: string): string {
 }
 
 /** The findings, and where the report for others is: a private file beside the log. */
-async function doctor(server: string | undefined, columns: number, host: McpHost): Promise<string> {
+async function doctor(server: string | undefined, ctx: PiContext, host: McpHost): Promise<string> {
   const asked = await host.ask("diagnose", server === undefined ? {} : { server });
   const { agentDir, ...around } = host.surroundings();
   const report = withFindings(asked, surroundingFindings(around, homedir()));
+  if (report.findings.some(({ severity }) => severity === "error")) endAs(ctx, "failed");
   const file = join(agentDir, REPORT_FILE);
   const shown = homely(file);
   const written = await writeReport(file, renderIssueReport(report)).then(
     () => `A report without secrets, for others to read: ${shown}`,
     (error: unknown) => `The report for others could not be written: ${messageOf(error)}`,
   );
-  return `${renderDoctor(report, columns)}\n${written}`;
+  return `${renderDoctor(report, columnsOf(ctx))}\n${written}`;
 }
 
 const NOTHING_TO_ASK =
@@ -253,7 +294,12 @@ const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given
   },
   reconnect: ({ server, ctx, host }) => reconnect(server, ctx, host),
   try: ({ rest, ctx, host }) => tryNamed(rest, ctx, host),
-  auth: async ({ server, ctx, host }) => askedKey(await host.signIn(server), ctx, host.ask),
+  auth: async ({ server, ctx, host }) => {
+    const known = ctx.hasUI ? undefined : (await plannedServers(host)).find(({ name }) => name === server);
+    if (known && (known.transport === "stdio" || known.transport === "socket"))
+      return unusable(ctx, `${serverName(known.name)} is a local program and needs no sign-in.`);
+    return askedKey(await host.signIn(server), ctx, host.ask);
+  },
   add: ({ rest, ctx, host }) => addServer(rest, ctx, host.ask),
   import: ({ ctx, host }) => importServers(ctx, host.ask),
   remove: ({ rest, ctx, host }) => removeServer(rest, ctx, host.ask),
@@ -272,12 +318,18 @@ const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given
     }
     return refused.length === 0 ? NOTHING_TO_ASK : refused.map(refusedLine).join("\n");
   },
-  logs: async ({ server, host }) => {
+  logs: async ({ server, ctx, host }) => {
     const { lines } = await host.ask("serverLog", { server, seen: undefined });
+    // A server that was removed has lines, too.
+    if (lines.length === 0 && server !== undefined) {
+      const names = (await plannedServers(host)).map(({ name }) => name);
+      const isThere = names.includes(server) || (await absent(server, host)) !== undefined;
+      if (!isThere) return unusable(ctx, unknownText(server, names));
+    }
     return logText(lines, { server, file: homely(join(host.surroundings().agentDir, LOG_FILE)) });
   },
   help: async ({ ctx }) => helpText(columnsOf(ctx)),
-  doctor: ({ server, ctx, host }) => doctor(server, columnsOf(ctx), host),
+  doctor: ({ server, ctx, host }) => doctor(server, ctx, host),
 };
 
 /** Whether the words behind a subcommand have the form that WORDS gives. `add` reads its own words. */
@@ -287,12 +339,6 @@ function fits(word: keyof typeof WORDS, { server, project, rest }: Given): boole
   const form = WORDS[word];
   if (project && word !== "remove" && !form.includes(PROJECT)) return false;
   return server === undefined ? !form.startsWith("<") : /^[<[](server|name)/.test(form);
-}
-
-/** The output of a command: in a pipe its lines stay lines. */
-function say(ctx: PiContext, text: string): void {
-  if (ctx.hasUI) notify(ctx, text, "info");
-  else toStderr(printable(text));
 }
 
 /** The servers; of a session that has just begun those that the worker is reading. */
@@ -305,6 +351,13 @@ async function plannedServers({ servers, ask }: McpHost): Promise<ReturnType<Mcp
   );
 }
 
+/** Whether no file names the server, so that the words of the command are wrong. */
+async function isUnknown(error: unknown, { server, host }: Pick<Given, "server" | "host">): Promise<boolean> {
+  if (server === undefined || !(error instanceof ThreadsError) || error.code !== "unknown_server")
+    return false;
+  return (await absent(server, host).catch(() => undefined)) === undefined;
+}
+
 /** `args`: the text after `/mcp`. A failure becomes an error notice; with the session the command ends without a word. */
 export async function runMcp(args: string, ofPi: PiContext, host: McpHost): Promise<void> {
   const over = new AbortController();
@@ -314,7 +367,10 @@ export async function runMcp(args: string, ofPi: PiContext, host: McpHost): Prom
   try {
     await run(args, withinSession(ofPi, over.signal), host);
   } catch (error) {
-    if (!over.signal.aborted) refuse(ofPi, "failed", `/mcp: ${describeThrown(error)}`, "error");
+    if (over.signal.aborted) return;
+    const { server } = readOptions(splitWord(args.trim()).rest ?? "");
+    const outcome = (await isUnknown(error, { server, host })) ? "unusable" : "failed";
+    sayRefused(ofPi, outcome, `/mcp: ${describeThrown(error)}`, "error");
   } finally {
     unsubscribe();
   }
@@ -324,8 +380,8 @@ async function run(args: string, ctx: PiContext, host: McpHost): Promise<void> {
   const { word: written, rest = "" } = splitWord(args.trim());
   const word = (subcommand(written) || "status") as keyof typeof WORDS;
   const given = { ctx, host, rest: rest.trim(), ...readOptions(rest) };
-  if (!Object.hasOwn(WORDS, word)) return refuse(ctx, "unusable", unknownWordText(word));
-  if (!fits(word, given)) return refuse(ctx, "unusable", usageText(word, await plannedServers(host)));
+  if (!Object.hasOwn(WORDS, word)) return sayRefused(ctx, "unusable", unknownWordText(word));
+  if (!fits(word, given)) return sayRefused(ctx, "unusable", usageText(word, await plannedServers(host)));
   if (written === "" && ctx.mode === "tui") return openPanel(ctx, host);
   const { server = "", project, rest: words } = given;
   const text = isAction(word)

@@ -1,7 +1,6 @@
 /** `/mcp add`: shows what would run, tries it, asks for the file and writes it. */
 
 import type { PiContext } from "../../pi/api.ts";
-import { notify } from "../../pi/extension.ts";
 import { serverName } from "../../report/server-name.ts";
 import { addedText, MCP_COMMANDS, mistakeText, ownerText, runsText, triedText } from "../../report/setup.ts";
 import { knownServer } from "../../shared/known-servers.ts";
@@ -15,7 +14,7 @@ import type {
 } from "../../shared/protocol/person.ts";
 import type { AddWords } from "../../shared/setup.ts";
 import { splitWords } from "../../shared/text/split-words.ts";
-import { refuse } from "../refuse.ts";
+import { say, sayRefused } from "../say.ts";
 import { type Ask, choose, whileWaiting } from "./dialog.ts";
 import { askKey } from "./key.ts";
 import { askValues, askVariable, wantedVariable } from "./values.ts";
@@ -35,8 +34,8 @@ function isUsable(ctx: PiContext, name: string, { mistakes }: ServerPreview): bo
   const isWrong = mistakes.some(({ severity }) => severity === "error");
   const lead = isWrong ? `${serverName(name)} cannot be added:` : `${serverName(name)}:`;
   const text = [lead, ...mistakes.map(mistakeText)].join("\n");
-  if (isWrong) refuse(ctx, "unusable", text, "error");
-  else notify(ctx, text, "warning");
+  if (isWrong) sayRefused(ctx, "unusable", text, "error");
+  else say(ctx, text, "warning");
   return !isWrong;
 }
 
@@ -49,7 +48,7 @@ async function mayReplace(
   if (!exists || replace) return true;
   const taken = `A server named ${serverName(name)} is there already, in ${ownerText(exists)}.`;
   if (ctx.hasUI) return (await choose(ctx, taken, [KEEP, REPLACE])) === REPLACE;
-  refuse(ctx, "unusable", `${taken} Choose another name, or write --replace.`, "error");
+  sayRefused(ctx, "unusable", `${taken} Choose another name, or write --replace.`, "error");
   return false;
 }
 
@@ -81,7 +80,7 @@ async function goesOn(
   if (tried && tried.outcome !== "failed") return "yes";
   const text = tried ? triedText(name, tried, MCP_COMMANDS) : `The test of ${serverName(name)} is cancelled.`;
   if (!ctx.hasUI) {
-    refuse(ctx, "failed", text, "error");
+    sayRefused(ctx, "failed", text, "error");
     return "no";
   }
   const yes = tried && lacksKey(tried) ? WITH_KEY : ANYWAY;
@@ -225,7 +224,7 @@ async function addOrLeave(ctx: PiContext, given: AddWords, ask: Ask): Promise<Te
   const { name, project } = given;
   const shown = serverName(name);
   const unchanged = (): undefined => {
-    notify(ctx, `${shown} is not added; no file has changed.`, "info");
+    say(ctx, `${shown} is not added; no file has changed.`, "info");
   };
   const whole = await divided(ctx, given);
   const before = await ask("previewServer", { name, entry: whole, project });
@@ -246,6 +245,6 @@ async function addOrLeave(ctx: PiContext, given: AddWords, ask: Ask): Promise<Te
   const replace = words.replace || preview.exists !== undefined;
   const params = { name, entry: tested.entry, project: isProject, ...(replace ? { replace } : {}) };
   const added = await ask("addServer", params);
-  notify(ctx, [addedText(name, added), ...(result === "" ? [] : [result])].join("\n"), "info");
+  say(ctx, [addedText(name, added), ...(result === "" ? [] : [result])].join("\n"), "info");
   return tried;
 }

@@ -4,7 +4,6 @@
  */
 
 import type { PiContext } from "../../pi/api.ts";
-import { notify } from "../../pi/extension.ts";
 import { serverName } from "../../report/server-name.ts";
 import {
   fileText,
@@ -25,7 +24,7 @@ import { describeProblem } from "../../shared/text/failure.ts";
 import { BOM } from "../../shared/text/reading.ts";
 import { splitWords } from "../../shared/text/split-words.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import { refuse } from "../refuse.ts";
+import { say, sayRefused } from "../say.ts";
 import { tickLines } from "../ticks.ts";
 import { whileTyped } from "../typing.ts";
 import { add } from "./add.ts";
@@ -46,19 +45,19 @@ function asJson(rest: string): { words: string[] } | undefined {
 /** `rest`: the text after the subcommand; without one the person is asked step by step. */
 export async function addServer(rest: string, ctx: PiContext, ask: Ask): Promise<void> {
   if (rest === "") {
-    if (!ctx.hasUI) return refuse(ctx, "unusable", USAGE);
+    if (!ctx.hasUI) return sayRefused(ctx, "unusable", USAGE);
     const words = await askWords(ctx);
-    if (words === undefined) return notify(ctx, "Nothing is added.", "info");
+    if (words === undefined) return say(ctx, "Nothing is added.", "info");
     return Array.isArray(words) ? addSeveral(ctx, words, ask) : add(ctx, words, ask);
   }
   const split = asJson(rest) ?? splitWords(rest);
   const parsed: ReturnType<typeof parseAdd> = "problem" in split ? split : parseKnown(split.words);
   if ("add" in parsed) return add(ctx, parsed.add, ask);
   const { named, several } = parsed.instead ?? {};
-  if (!ctx.hasUI || !(named ?? several)) return refuse(ctx, "unusable", `${parsed.problem}\n${USAGE}`);
+  if (!ctx.hasUI || !(named ?? several)) return sayRefused(ctx, "unusable", `${parsed.problem}\n${USAGE}`);
   if (several) return addSeveral(ctx, several, ask);
   const words = named && (await withName(ctx, named));
-  return words ? add(ctx, words, ask) : notify(ctx, "Nothing is added.", "info");
+  return words ? add(ctx, words, ask) : say(ctx, "Nothing is added.", "info");
 }
 
 /** The servers of one JSON text: those that are ticked are added one after the other. */
@@ -75,7 +74,7 @@ async function addSeveral(ctx: PiContext, all: readonly AddWords[], ask: Ask): P
     doneFirst: true,
     back: BACK,
   });
-  if (!ticked) return notify(ctx, "Nothing is added.", "info");
+  if (!ticked) return say(ctx, "Nothing is added.", "info");
   for (const words of all.filter((_, at) => ticked[at])) await add(ctx, words, ask);
 }
 
@@ -92,7 +91,7 @@ export async function removeServer(name: string, ctx: PiContext, ask: Ask): Prom
       problems.some(({ key = "" }) => `${key.replace(/^[^.]*\./, "")}.`.startsWith(`${name}.`)) ||
       [...refused.map((one) => one.name), ...questions.map(({ server }) => server)].includes(name);
     if (!isMentioned) {
-      return notify(
+      return say(
         ctx,
         unknownText(
           serverName(name),
@@ -105,10 +104,10 @@ export async function removeServer(name: string, ctx: PiContext, ask: Ask): Prom
     const text = `Remove ${serverName(name)}?\nIts entry is taken out of ${place}. To keep the entry: /mcp disable.`;
     // Enter at once changes nothing.
     const answer = await choose(ctx, text, [KEEP, REMOVE]);
-    if (answer !== REMOVE) return notify(ctx, `${serverName(name)} stays.`, "info");
+    if (answer !== REMOVE) return say(ctx, `${serverName(name)} stays.`, "info");
   }
   const removed = await ask("removeServer", { server: name, ...(file === undefined ? {} : { file }) });
-  notify(ctx, removedText(name, removed), "info");
+  say(ctx, removedText(name, removed), "info");
 }
 
 /** Opens the user's file, or the project's, in Pi's editor. Answers in a sentence what became of it. */
@@ -250,21 +249,23 @@ function roomText(fetched: readonly Candidate[]): string {
 export async function importServers(ctx: PiContext, ask: Ask): Promise<void> {
   if (!ctx.hasUI) {
     const found = await ask("findImports", {});
-    const remedy = `To use them, write "imports": ["${found.hosts[0]?.host ?? "cursor"}"] into ${found.file}, or run /mcp import in Pi.`;
-    return notify(ctx, `${importsText(found)}\n${remedy}`, "info");
+    const names = found.hosts.filter(({ imported }) => !imported).map(({ host }) => host);
+    const list = names.map((name) => JSON.stringify(name)).join(", ");
+    const remedy = `To use them, run pi-mcp-threads import ${names.join(" ")}, or add ${list} to "imports" in ${found.file}, or run /mcp import in Pi.`;
+    return say(ctx, [importsText(found), ...(names.length > 0 ? [remedy] : [])].join("\n"));
   }
   let isFirst = true;
   for (let times = 0; times < CHOICES; times++) {
     const found = await ask("findImports", {});
     if (isFirst && found.problems.length > 0)
-      notify(ctx, found.problems.map(describeProblem).join("\n"), "warning");
+      say(ctx, found.problems.map(describeProblem).join("\n"), "warning");
     isFirst = false;
-    if (found.hosts.length === 0) return notify(ctx, importsText({ ...found, problems: [] }), "info");
+    if (found.hosts.length === 0) return say(ctx, importsText({ ...found, problems: [] }), "info");
     const rows = found.hosts.map(hostText);
     const choice = await choose(ctx, "Import from which program?", [...rows, "Done"]);
     const chosen = choice === undefined ? undefined : found.hosts[rows.indexOf(choice)];
     if (!chosen) return;
     const taken = await takeFrom(ctx, chosen, ask);
-    if (taken) notify(ctx, takenText(taken), taken.left.length > 0 || taken.notes ? "warning" : "info");
+    if (taken) say(ctx, takenText(taken), taken.left.length > 0 || taken.notes ? "warning" : "info");
   }
 }

@@ -64,7 +64,9 @@ describe("renderStatus", () => {
 
   test("a shared server -> by how many sessions, since when, and its process", () => {
     const sharing = { sessions: 3, since: 1_000_000 };
-    const status = renderStatus(report({ servers: [server("fs", { sharing, pid: 77 })] }), 3_520_000);
+    const status = renderStatus(report({ servers: [server("fs", { sharing, pid: 77 })] }), {
+      now: 3_520_000,
+    });
     expect(status.split("\n")[1]).toBe(
       "fs: connected (stdio, 2 tools, shared by 3 sessions, up 42 min, pid 77)",
     );
@@ -257,12 +259,12 @@ describe("/mcp", () => {
     ["connected", undefined, "s: connected (http, 2 tools)"],
   ])("a server that is %s, %j -> %s", (state, signIn, line) => {
     const servers = [makeStatus("s", { state, transport: "http", ...(signIn ? { signIn } : {}) })];
-    expect(renderStatus(makeReport({ servers }), NOW).split("\n")[1]).toBe(line);
+    expect(renderStatus(makeReport({ servers }), { now: NOW }).split("\n")[1]).toBe(line);
   });
 
   test("a server that needs a sign-in -> its error stands behind the words", () => {
     const servers = [makeStatus("s", { state: "needs-auth", signIn: { state: "needed" }, error })];
-    expect(renderStatus(makeReport({ servers }), NOW).split("\n")[1]).toBe(
+    expect(renderStatus(makeReport({ servers }), { now: NOW }).split("\n")[1]).toBe(
       "s: needs sign-in (stdio, 2 tools): it needs a sign-in. Run pi and /mcp auth s.",
     );
   });
