@@ -187,6 +187,8 @@ test("in a pipe nobody is asked: a rule denies with code 5, a server's question 
     ]),
   ]);
   expect(denied).toMatchObject({ code: 5, stdout: "" });
+  expect(denied.stderr).toContain('"approve" needs the user\'s yes, and no one can be asked here.');
+  expect(denied.stderr).not.toContain("said no");
   expect(allowed).toMatchObject({ code: 0, stdout: "hi\n" });
   expect(allowed.stderr).toContain("text");
   expect(asked.code).toBe(0);

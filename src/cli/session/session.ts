@@ -12,8 +12,8 @@ import { wantsText } from "../../report/status.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import { startRuntimeLater } from "../../runtime/later.ts";
 import type {
-  ApprovalAnswer,
   ApprovalQuestion,
+  ApprovalVerdict,
   PromptAnswer,
   ProviderAnswer,
 } from "../../shared/protocol/calls.ts";
@@ -284,13 +284,13 @@ const NAME_CHARS = 200;
 async function answerApproval(
   { server, tool, args, canAlways }: ApprovalQuestion,
   { console, yes, signal }: { console: Console; yes: boolean; signal: AbortSignal },
-): Promise<ApprovalAnswer> {
+): Promise<ApprovalVerdict> {
   const head = `Run ${oneLine(tool, NAME_CHARS)} of the MCP server ${serverName(server)}?`;
   console.warn([head, args === "" ? "It gets no arguments." : args].join("\n"));
   if (yes) return "once";
   if (!console.canAsk) {
     console.warn("No one can be asked here: it does not run. --yes allows it once.");
-    return "no";
+    return "nobody";
   }
   const line = await console.ask(canAlways ? "Allow it? [y/N, a: always] " : "Allow it? [y/N] ", signal);
   if (canAlways && /^a(lways)?$/i.test(line?.trim() ?? "")) return "always";

@@ -322,8 +322,8 @@ export interface ApprovalQuestion {
  */
 export type ApprovalAnswer = "once" | "session" | "server" | "always" | "no";
 
-/** The answer of the person, or of other extensions of Pi in the person's place. */
-export type ApprovalVerdict = ApprovalAnswer | "extension-allows" | "extension-denies";
+/** The answer of the person, or of other extensions of Pi in the person's place. `nobody`: no person can answer now. */
+export type ApprovalVerdict = ApprovalAnswer | "extension-allows" | "extension-denies" | "nobody";
 
 /**
  * Why there is no token of a provider. `unknown`: Pi has no provider of that name. `signed-out`: the user has not signed in to

@@ -9,6 +9,7 @@ import type { LoadedSkill } from "../../../src/shared/protocol/calls.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { withoutHalfAtEnd } from "../../../src/shared/text/unprintable.ts";
+import { advice } from "../../shared/commands.ts";
 import { canonical, sameJson } from "../../shared/json.ts";
 import type { CachedTool } from "../../shared/listed.ts";
 import type { Log } from "../../shared/log.ts";
@@ -174,7 +175,7 @@ export class Approvals {
     const loaded = loadedSkill(definition.name, skill);
     if (await allowedSkills.has(loaded)) return grant();
     if (!canAsk) {
-      const why = "the user has not allowed this skill, and no one can be asked in this mode of Pi";
+      const why = `the user has not allowed this skill, and ${advice("noOne")}`;
       throw notApproved(
         call,
         why,
@@ -297,7 +298,7 @@ export class Approvals {
     const question = onceOnly ? { ...about, onceOnly } : about;
     const answered = await askUser(question, signal);
     if (signal.aborted) throw cancelled(call);
-    if (answered === undefined && !canAsk) throw unasked(call);
+    if (answered === "nobody" || (answered === undefined && !canAsk)) throw unasked(call);
     const answer = answered ?? "no";
     // Main has logged the verdict of other extensions.
     if (answer === "extension-allows") return yes;
@@ -351,7 +352,7 @@ const usersRemedy = ({ definition: { name, file, overrides } }: ToolOfServer): s
 
 /** No one can be asked. */
 function unasked(one: ToolOfServer): ThreadsError {
-  const mode = "no one can be asked in this mode of Pi";
+  const mode = advice("noOne");
   return asksEachTime(one.tool)
     ? notApproved(
         one,

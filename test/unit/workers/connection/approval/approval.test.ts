@@ -248,6 +248,11 @@ test("nobody can be asked -> refused with a sentence that names the setting and 
   });
   expect(approvals.of(call({ approve: { t: "allow", "*": "ask" } }))).toBeUndefined();
   expect(asked()).toHaveLength(1);
+  // The shell can ask as a rule, and has no terminal this time.
+  const shell = setup();
+  const alone = shell.approvals.of(call(ASKS));
+  void shell.answer(0, "nobody");
+  await expect(alone).rejects.toThrow("needs the user's yes, and no one can be asked");
 });
 
 test.each([true, false])(
