@@ -194,10 +194,6 @@ export class Book {
     return gone.length >= LIMITS.goneTools;
   }
 
-  get hasMissed(): boolean {
-    return this.#missed.size > 0;
-  }
-
   /** The withdrawn tools that the model had, in the order of their withdrawal. */
   missed(): CatalogTool[] {
     return [...this.#missed.values()];

@@ -56,7 +56,7 @@ function declare(pi: Pi, names: readonly string[]): void {
  * Registers active tools whose definition has changed, withdraws those that are gone, and renames those that have another
  * name. Declares again the tools that were withdrawn while the model had them.
  */
-function followKnown(pi: Pi, book: Book, catalog: Catalog): void {
+function followKnown(pi: Pi, book: Book, catalog: Catalog, { isDirect }: DirectRule): void {
   const active = pi.getActiveTools();
   // A tool may get the name that another one had, so all are looked up before any changes.
   const given = new Set(active.flatMap((name) => book.get(name) ?? []));
@@ -70,7 +70,8 @@ function followKnown(pi: Pi, book: Book, catalog: Catalog): void {
   const back: string[] = [];
   for (const { before, isHidden, now } of both) {
     if (isHidden) {
-      if (now) back.push(now.name);
+      // What a rule declared, and not the model, needs that rule again.
+      if (now && (isDirect(now) || !isDirect(before))) back.push(now.name);
     } else if (!now) {
       if (isGone(before, catalog)) book.withdraw(before);
     } else if (now.name !== before.name) {
@@ -79,7 +80,7 @@ function followKnown(pi: Pi, book: Book, catalog: Catalog): void {
     }
   }
   for (const { now } of both) if (now && !book.isCurrent(now)) book.register(now);
-  if (renamed.size === 0 && back.length === 0) return;
+  if (renamed.size + back.length === 0) return;
   pi.setActiveTools([...new Set([...active.map((name) => renamed.get(name) ?? name), ...back])]);
 }
 
@@ -167,8 +168,8 @@ export function createRegistrar(pi: Pi, options: RegistrarOptions): Registrar {
       }
     },
     follow: (catalog, wantsDirect) => {
-      if (book.hasMissed || pi.getActiveTools().some((name) => book.get(name)))
-        followKnown(pi, book, catalog());
+      if (book.missed().length > 0 || pi.getActiveTools().some((name) => book.get(name)))
+        followKnown(pi, book, catalog(), direct);
       if (wantsDirect) registerDirect(catalog());
     },
     concernsDirect: direct.concerns,

@@ -214,6 +214,29 @@ describe("registrar.follow", () => {
     expect(pi.tools.get("s__b")?.exposure).toBe(exposure);
   });
 
+  it.each([
+    ["the rule declared it", [], []],
+    ["the model had loaded it", ["s__b"], ["s__b"]],
+  ])(
+    "a tool goes from deferred to direct, hidden and deferred, %s -> %j before, %j after",
+    (_who, before, after) => {
+      const pi = createRecordingPi({ active: before });
+      const registrar = createRegistrar(pi, OPTIONS);
+      const now = (direct: boolean): Catalog =>
+        of({ name: "s", tools: [{ tool: "a" }, { tool: "b", direct }] });
+      registrar.registerAll(now(false));
+      registrar.follow(() => now(true), true);
+      // Pi declares what is registered as direct.
+      pi.setActiveTools(["s__b"]);
+      registrar.follow(() => of({ name: "s", tools: [{ tool: "a" }] }), true);
+      expect(pi.tools.get("s__b")?.exposure).toBe("hidden");
+      registrar.follow(() => now(false), true);
+      expect(pi.getActiveTools()).toEqual(after);
+      registrar.follow(() => now(true), true);
+      expect(pi.tools.get("s__b")?.exposure).toBe(after.length > 0 ? "deferred" : "direct");
+    },
+  );
+
   test("an active tool of another extension with the same name -> left alone", () => {
     const pi = createRecordingPi({ active: ["s__a"] });
     createRegistrar(pi, OPTIONS).follow(() => catalogOf({ a: "A" }), false);
