@@ -24,6 +24,8 @@ import { renderersFor } from "./tools/rows.ts";
 import { createMcpAuthCommand, createMcpCommand } from "./ui/command/command.ts";
 
 export default function piMcpThreads(host: Pi): void {
+  // Pi's own flag: no server connects, and there is no tool of one.
+  if (process.argv.includes("--no-mcp")) return;
   const pi = guardHandlers(host);
   const location = fileURLToPath(import.meta.url);
   const owner = claim(pi, location);
@@ -40,13 +42,13 @@ export default function piMcpThreads(host: Pi): void {
     return;
   }
   const cwd = process.cwd();
-  const configFile = configFileOf(flagOnCommandLine(process.argv, CONFIG_FLAG), cwd);
-  const only = onlyServersOf(flagOnCommandLine(process.argv, SERVERS_FLAG) || process.env.MCP_SERVERS);
+  const configFile = configFileOf(flagOnCommandLine(CONFIG_FLAG), cwd);
+  const only = onlyServersOf(flagOnCommandLine(SERVERS_FLAG) || process.env.MCP_SERVERS);
   const agentDir = resolve(agentFolder(process, { homedir, join, fileURLToPath }));
   const session = createSession(pi, { agentDir, cwd, configFile, only, location });
   session.register();
   pi.registerToolRenderer(renderersFor);
-  registerFlag(pi, CONFIG_FLAG, "MCP configuration file to use in place of mcp.json in the agent folder");
+  registerFlag(pi, CONFIG_FLAG, "MCP file in place of the agent folder's mcp.json");
   registerFlag(pi, SERVERS_FLAG, "The only MCP servers of the session, with commas between");
   pi.registerCommand("mcp", createMcpCommand(session));
   pi.registerCommand("mcp-auth", createMcpAuthCommand(session));

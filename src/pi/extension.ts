@@ -60,14 +60,14 @@ export function registerFlag(pi: Pi, flag: string, description: string): void {
 
 /** A session that another extension starts in this process is given no flags: those of the command line hold for it, too. */
 export const flagOf = (pi: Pi, flag: string): ReturnType<Pi["getFlag"]> =>
-  pi.getFlag(flag) ?? flagOnCommandLine(process.argv, flag);
+  pi.getFlag(flag) ?? flagOnCommandLine(flag);
 
 /** Absolute path of the file that the flag names; undefined if the flag is not set. */
 export const configFileOf = (flag: unknown, cwd: string): string | undefined =>
   typeof flag === "string" && flag !== "" ? resolve(cwd, flag.replace(/^~(?=$|[\\/])/, homedir)) : undefined;
 
 /** The flag's value on the command line, read as Pi reads it: the next word, or what follows `=`; the last one counts. */
-export function flagOnCommandLine(argv: readonly string[], flag: string): string | undefined {
+export function flagOnCommandLine(flag: string, argv: readonly string[] = process.argv): string | undefined {
   const name = `--${flag}`;
   return argv.reduce<string | undefined>((found, word, at) => {
     const next = argv[at + 1];

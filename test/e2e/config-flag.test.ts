@@ -8,11 +8,11 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { snapshotPath } from "../../src/catalog/store.ts";
-import type { PiHome } from "../support/pi-run.ts";
+import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { notices } from "../support/rpc-events.ts";
 import { writeFiles } from "./in-turn.ts";
 import { dialogsOf, expectClean, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
-import { home, once, searchFor } from "./support.ts";
+import { ENTRY, home, model, once, searchFor } from "./support.ts";
 
 const usualSnapshot = ({ agentDir, cwd }: PiHome): string => snapshotPath(agentDir, { cwd });
 const direct = ({ scripted }: Opened): string[] | undefined =>
@@ -137,4 +137,16 @@ test("MCP_SERVERS with a name that no file defines -> a notice says so; a sessio
   const all = await open({ at });
   await all.prompt(searchFor("select:three__work"));
   expect((await all.ask("three__work")).argv).toEqual(["three"]);
+});
+
+test("--no-mcp, Pi's own flag -> no tool of ours, no command, and no server runs", async () => {
+  const at = await three();
+  const scripted = await model([{ text: "ok" }, { text: "ok" }]);
+  const args = ["--no-mcp", "/mcp status"];
+  const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, args, prompt: "go" });
+  expect(run).toMatchObject({ code: 0, stdout: "ok\n", stderr: "" });
+  // What is typed after /mcp is a message as any other, as it is with Pi's own MCP.
+  expect(scripted.requests).toHaveLength(2);
+  for (const { toolNames } of scripted.requests)
+    expect(toolNames.filter((name) => /ToolSearch|__/.test(name))).toEqual([]);
 });

@@ -1,5 +1,5 @@
-/** Owns: what a copy of the extension does that finds another copy in use. */
-import { expect, test } from "vitest";
+/** Owns: what the extension does where another copy is in use, and where MCP is not wanted. */
+import { expect, onTestFinished, test } from "vitest";
 import piMcpThreads from "../../src/index.ts";
 import type { Pi } from "../../src/pi/api.ts";
 import { claim } from "../../src/pi/extension.ts";
@@ -22,4 +22,15 @@ test("a second copy, and many sessions of one process -> it registers nothing, a
   expect(notices).toEqual([
     [expect.stringMatching(/^pi-mcp-threads is loaded twice: \/first\/index\.js is in use, /), "warning"],
   ]);
+});
+
+test("--no-mcp, Pi's own flag -> Pi hears of no tool, command, flag or handler", () => {
+  const never = new Proxy(createRecordingPi(), {
+    get: (_pi, part) => {
+      throw new Error(`${String(part)} was used`);
+    },
+  });
+  process.argv.push("--no-mcp");
+  onTestFinished(() => void process.argv.pop());
+  expect(() => piMcpThreads(never)).not.toThrow();
 });

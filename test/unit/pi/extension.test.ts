@@ -53,7 +53,7 @@ it.each<[string[], string | undefined]>([
   [["--mcp-config", "@file"], undefined],
   [["--mcp-configs", "a.json"], undefined],
 ])("%j -> %s", (argv, expected) => {
-  expect(flagOnCommandLine(argv, "mcp-config")).toBe(expected);
+  expect(flagOnCommandLine("mcp-config", argv)).toBe(expected);
 });
 
 it.each<[string, string[], boolean]>([
