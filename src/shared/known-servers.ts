@@ -1,9 +1,10 @@
 /**
- * Servers that `/mcp add` offers by name: data alone, nothing is fetched. To add one: a row, with the page of its makers
+ * Servers that `add` offers by name, in Pi and in a shell: data alone, nothing is fetched. To add one: a row, with the page of its makers
  * that says how it is started and where its key comes from. Pure.
  */
 import type { JsonValue } from "./protocol/errors.ts";
 import type { ServerEntry } from "./protocol/person.ts";
+import { parseAdd } from "./setup.ts";
 
 export interface KnownServer {
   name: string;
@@ -108,4 +109,22 @@ export function knownText({ name, about, needs }: KnownServer): string {
   const key =
     needs && "variable" in needs ? (needs.optionalHeader ? "a key, if you have one" : "a key") : "a sign-in";
   return `${name}: ${about}${needs === undefined ? "" : ` (${key})`}`;
+}
+
+/** What `add` makes of the words; a name alone can be that of a known server, and options beside it count for that one. */
+export function parseKnown(words: readonly string[]): ReturnType<typeof parseAdd> {
+  const parsed = parseAdd(words);
+  const known = "problem" in parsed ? knownServer(parsed.instead?.bare ?? "") : undefined;
+  return known ? ofKnown(known, words) : parsed;
+}
+
+/** `words`: its name and options, without a command or a URL. */
+function ofKnown(known: KnownServer, words: readonly string[]): ReturnType<typeof parseAdd> {
+  const { command, args, url } = known.entry;
+  const target = url === undefined ? [command, ...(Array.isArray(args) ? args : [])] : [url];
+  const parsed = parseAdd([...words, ...(words.includes("--") ? [] : ["--"]), ...target.map(String)]);
+  if ("problem" in parsed) return parsed;
+  const entry = { ...known.entry, ...parsed.add.entry };
+  if (entry.sandbox === true) entry.sandbox = known.sandbox ?? true;
+  return { add: { ...parsed.add, name: known.name, entry } };
 }

@@ -234,6 +234,7 @@ export const ADD_USAGE = [
   "add <name> <command> [arguments]",
   "add <name> <url>",
   "add [name] <the JSON of a README>",
+  "add <the name of a well-known server>, for example github",
   "Options, before the name: --env NAME=value, --header Name=value, --bearer-token-env NAME, --transport http|sse|socket, --cwd folder, --lifecycle lazy|eager|keep-alive, --description text, --sandbox, --project, --replace.",
   "-- ends the options.",
 ].join("\n");

@@ -2,6 +2,7 @@
 
 import { serverName } from "../../report/server-name.ts";
 import { isOthers, keptTexts, othersText, ownedFileText } from "../../report/setup.ts";
+import { parseKnown } from "../../shared/known-servers.ts";
 import { withoutServer } from "../../shared/protocol/errors.ts";
 import type {
   FoundFile,
@@ -12,7 +13,7 @@ import type {
   TakenImports,
   TriedServer,
 } from "../../shared/protocol/person.ts";
-import { ADD_USAGE, type AddWords, parseAdd } from "../../shared/setup.ts";
+import { ADD_USAGE, type AddWords } from "../../shared/setup.ts";
 import { counted, formatMs } from "../../shared/text/amounts.ts";
 import { describeProblem } from "../../shared/text/failure.ts";
 import { type Console, isYes } from "../console/console.ts";
@@ -55,7 +56,7 @@ function checkTried(tried: TriedServer, add: AddWords, console: Console): void {
 
 export const add: Command = async (context) => {
   const { console, options, signal } = context;
-  const parsed = parseAdd(context.arguments);
+  const parsed = parseKnown(context.arguments);
   if ("problem" in parsed) throw usage(parsed.problem, `Usage: ${ADD_USAGE.split("\n").join("\n  ")}`);
   const { name, entry, project, replace } = parsed.add;
   const session = await context.session();

@@ -16,6 +16,7 @@ import {
   takenText,
 } from "../../report/setup.ts";
 import { unknownText } from "../../report/status.ts";
+import { parseKnown } from "../../shared/known-servers.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
 import type { FoundFile, FoundHost, FoundServer, TakenImports } from "../../shared/protocol/person.ts";
 import { ADD_USAGE, type AddWords, type parseAdd } from "../../shared/setup.ts";
@@ -30,7 +31,7 @@ import { whileTyped } from "../typing.ts";
 import { add } from "./add.ts";
 import { type Ask, choose } from "./dialog.ts";
 import { asWritten } from "./edited-text.ts";
-import { askWords, parseKnown, withName } from "./steps.ts";
+import { askWords, withName } from "./steps.ts";
 
 const USAGE = ADD_USAGE.replace(/^add /gm, "/mcp add ");
 

@@ -2,7 +2,7 @@
 
 import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
-import { KNOWN_SERVERS, type KnownServer, knownServer, knownText } from "../../shared/known-servers.ts";
+import { KNOWN_SERVERS, knownText, parseKnown } from "../../shared/known-servers.ts";
 import { proposedName } from "../../shared/pasted.ts";
 import { type AddWords, parseAdd } from "../../shared/setup.ts";
 import { splitWords } from "../../shared/text/split-words.ts";
@@ -97,26 +97,8 @@ async function askKnown(ctx: PiContext): Promise<AddWords | "back" | undefined> 
   const choice = await choose(ctx, "Add which server?", [...rows, BACK]);
   if (choice === BACK) return "back";
   const known = choice === undefined ? undefined : KNOWN_SERVERS[rows.indexOf(choice)];
-  const parsed = known && ofKnown(known, [known.name]);
+  const parsed = known && parseKnown([known.name]);
   return parsed && "add" in parsed ? parsed.add : undefined;
-}
-
-/** What `add` makes of the words; a name alone can be that of a known server, and options beside it count for that one. */
-export function parseKnown(words: readonly string[]): ReturnType<typeof parseAdd> {
-  const parsed = parseAdd(words);
-  const known = "problem" in parsed ? knownServer(parsed.instead?.bare ?? "") : undefined;
-  return known ? ofKnown(known, words) : parsed;
-}
-
-/** `words`: its name and options, without a command or a URL. */
-function ofKnown(known: KnownServer, words: readonly string[]): ReturnType<typeof parseAdd> {
-  const { command, args, url } = known.entry;
-  const target = url === undefined ? [command, ...(Array.isArray(args) ? args : [])] : [url];
-  const parsed = parseAdd([...words, ...(words.includes("--") ? [] : ["--"]), ...target.map(String)]);
-  if ("problem" in parsed) return parsed;
-  const entry = { ...known.entry, ...parsed.add.entry };
-  if (entry.sandbox === true) entry.sandbox = known.sandbox ?? true;
-  return { add: { ...parsed.add, name: known.name, entry } };
 }
 
 /** Several: those of a JSON text that holds more than one. Undefined: the person closed a dialog. */

@@ -139,6 +139,22 @@ test("add --no-test -> written without a try", async () => {
   expect(stdout()).toBe("dead is added to /home/mcp.json.\n");
 });
 
+test("add of a well-known name alone -> its entry, as /mcp add has it; of another name the usage", async () => {
+  const answers = { previewServer: NEW, addServer: { file: NEW.file } };
+  const { done, params } = await run("add", ["deepwiki"], answers, { "no-test": true });
+  expect(await done).toBe(0);
+  expect(params[0]).toEqual({
+    name: "deepwiki",
+    entry: { url: "https://mcp.deepwiki.com/mcp" },
+    project: false,
+  });
+  await expect((await run("add", ["nothing"])).done).rejects.toMatchObject({
+    exitCode: 2,
+    message: "The command or the URL is missing behind the name nothing.",
+    remedy: expect.stringContaining("add <the name of a well-known server>, for example github"),
+  });
+});
+
 test("add of a server that fails its try -> code 3, and it is not written", async () => {
   const error = { code: "connect_failed", message: "It is not there." };
   const answers = { previewServer: NEW, tryServer: { outcome: "failed", error, tookMs: 1 } };
