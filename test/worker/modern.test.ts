@@ -94,7 +94,7 @@ async function learned(name: string) {
 test("a server of the new era -> shown with its version, remembered, and the next session's first call is one POST", async () => {
   const { status, log, entry, at, asked } = await learned("remembered");
   expect(status).toMatchObject({ state: "connected", protocol: VERSION, toolCount: 1 });
-  expect(log).toMatch(/remembered connected over http in \d+ ms, 1 tools, MCP 2026-07-28/);
+  expect(log).toMatch(/remembered connected over http in \d+ ms, 1 tool, MCP 2026-07-28/);
   expect(entry).toMatchObject({ protocol: { version: VERSION, offers: ["tools"] } });
   expect(textOf(await at.call("remembered", "echo", { a: 1 }))).toBe('{"a":1}');
   expect(textOf(await at.call("remembered", "echo", { a: 2 }))).toBe('{"a":2}');

@@ -18,6 +18,8 @@ const SENTENCES = {
     consentShows: "/mcp trust shows what would run and asks.",
     refused: "/mcp trust asks again about servers that were refused.",
     trustFolder: "/trust decides that, from the next start of Pi on.",
+    /** After a colon. */
+    later: "try again later with /mcp reconnect.",
     /** Without a full stop. */
     noOne: "no one can be asked in this mode of Pi",
     /** After a semicolon or a colon, without a full stop. */
@@ -33,6 +35,7 @@ const SENTENCES = {
     consentShows: "A command that names the server, in a terminal, shows what would run and asks.",
     refused: "A command that names the server, in a terminal, asks again.",
     trustFolder: "Start Pi here and trust the project, or add --trust-project.",
+    later: "try again later.",
     noOne: "no one can be asked here",
     askAgain: "run the command in a terminal to be asked",
     askForItAgain: "run the command in a terminal to be asked",

@@ -5,9 +5,11 @@
  */
 import type { LogLevel } from "../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { counted } from "../../../src/shared/text/amounts.ts";
 import { behindName } from "../../shared/commands.ts";
 import type { Log } from "../../shared/log.ts";
 import { createLineBudget } from "../../shared/pace/pace.ts";
+import type { Connection } from "../mcp/connection.ts";
 import { boundText, createRedactor, NO_SECRETS, type Redactor, type Secrets } from "../secrets/redact.ts";
 
 /** Level of MCP (2025-11-25, server/utilities/logging, after RFC 5424) -> level of our log. */
@@ -139,4 +141,15 @@ export function createKnownSecrets(): KnownSecrets {
       redactor = undefined;
     },
   };
+}
+
+/** `server` is connected. */
+export function connectedLine(
+  server: { name: string; toolCount: number },
+  { transport, pid, protocol }: Connection,
+  tookMs: number,
+): string {
+  const via = `${transport}${pid === undefined ? "" : `, pid ${pid}`}`;
+  const spoken = protocol.version === "" ? "" : `, MCP ${protocol.version}`;
+  return `${server.name} connected over ${via} in ${tookMs} ms, ${counted(server.toolCount, "tool")}${spoken}`;
 }

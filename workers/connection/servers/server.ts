@@ -35,7 +35,7 @@ import { type Redactor, redactError, type Secrets } from "../secrets/redact.ts";
 import { HangCheck } from "./hang-check.ts";
 import { IdleClock } from "./idle-clock.ts";
 import { type KnownTools, listsNothing, ServerLists } from "./lists.ts";
-import { createKnownSecrets, createServerLog } from "./log.ts";
+import { connectedLine, createKnownSecrets, createServerLog } from "./log.ts";
 import type { ProcessEnds } from "./process-ends.ts";
 import {
   type LifecyclePolicy,
@@ -475,7 +475,7 @@ export class Server extends ServerLists {
     opened = connection;
     this.#connection = connection;
     if (connection.isFromMemory()) {
-      log.info(`${this.#connectedLine(connection, 0)}, as remembered: nothing was asked`);
+      log.info(`${connectedLine(this, connection, 0)}, as remembered: nothing was asked`);
       return connection;
     }
     try {
@@ -491,7 +491,7 @@ export class Server extends ServerLists {
     }
     const tookMs = Math.round(performance.now() - startedAt);
     this.timings.startMs = tookMs;
-    log.info(this.#connectedLine(connection, tookMs));
+    log.info(connectedLine(this, connection, tookMs));
     return connection;
   }
 
@@ -551,12 +551,6 @@ export class Server extends ServerLists {
       },
       onChange: () => this.#context.onStatus(this),
     };
-  }
-
-  #connectedLine({ transport, pid, protocol }: Connection, tookMs: number): string {
-    const via = `${transport}${pid === undefined ? "" : `, pid ${pid}`}`;
-    const spoken = protocol.version === "" ? "" : `, MCP ${protocol.version}`;
-    return `${this.name} connected over ${via} in ${tookMs} ms, ${this.toolCount} tools${spoken}`;
   }
 
   /** A connection is open, or the definition that says how to watch it has changed. */

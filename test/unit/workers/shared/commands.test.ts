@@ -38,6 +38,7 @@ test.each([
   ["lists", "/mcp lists the servers.", "pi-mcp-threads list shows the servers."],
   ["edit", "/mcp edit opens your file.", "Correct your file."],
   ["search", "Search again with ToolSearch.", "pi-mcp-threads search finds tools."],
+  ["later", "try again later with /mcp reconnect.", "try again later."],
   ["askAgain", "/mcp trust asks again", "run the command in a terminal to be asked"],
 ] as const)("advice: %s -> %s, %s", (about, inPi, inShell) => {
   expect(advice(about)).toBe(inPi);

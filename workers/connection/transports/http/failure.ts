@@ -18,7 +18,7 @@ import {
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
-import { commandFor, keyAdvice } from "../../../shared/commands.ts";
+import { advice, keyAdvice } from "../../../shared/commands.ts";
 import { type AuthChallenge, parseChallenge } from "../../auth/auth.ts";
 import { UNSAID } from "../../auth/model/model.ts";
 import type { RpcError } from "../../mcp/modern/era.ts";
@@ -434,7 +434,7 @@ const EXPLAIN: {
     const what = `${withText(`answered status ${status}`, text, address)}${wait}`;
     // RFC 6585, section 4: too many requests in a given time. This one was not let in.
     const isLimited = status === 429;
-    const remedy = `The server has trouble or is busy: try again later with ${commandFor("reconnect")}.`;
+    const remedy = `The server has trouble or is busy: ${advice("later")}`;
     return {
       what,
       verdict: isLimited ? "was refused" : "failed",

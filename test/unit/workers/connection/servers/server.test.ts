@@ -69,7 +69,7 @@ describe("connecting", () => {
     options.onNote("printed a line");
     options.onLogMessage({ level: "error", data: "full" });
     expect(lines).toEqual([
-      expect.stringMatching(/^info s connected over stdio, pid 7 in \d+ ms, 1 tools, MCP 2025-11-25$/),
+      expect.stringMatching(/^info s connected over stdio, pid 7 in \d+ ms, 1 tool, MCP 2025-11-25$/),
       "info s printed a line",
       "error s error: full",
     ]);
