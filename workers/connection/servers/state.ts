@@ -123,11 +123,12 @@ const reconnectLater = ({ lifecycle, reconnectMs }: LifecyclePolicy, failures: n
 
 /**
  * For how long calls do not try again. What comes back, such as a gateway that restarts, serves the next call: calls spend
- * a tenth of the time on attempts, however many there have been.
+ * a tenth of the time on attempts, however many there have been. Where the server names the time, that counts alone: the
+ * attempt took as long as it did because the server has let it wait.
  */
 const pauseMs = ({ data }: ThreadsError, tookMs: number): number =>
   Math.min(
-    Math.max(LIMITS.retrySoonestMs, LIMITS.retryTimes * tookMs, Number(data?.retryAfterMs ?? 0)),
+    Math.max(LIMITS.retrySoonestMs, Number(data?.retryAfterMs ?? LIMITS.retryTimes * tookMs)),
     LIMITS.retryAfterFailureMs,
   );
 
