@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { runPrint } from "../support/pi-run.ts";
 import { notices, type RpcDialog, toolEnds } from "../support/rpc-events.ts";
 import { dialogsOf, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
-import { call, ENTRY, fixtureServer, home, model, once, readLog, SERVERS } from "./support.ts";
+import { call, ENTRY, fixtureServer, home, model, once, readLog, SERVERS, searchFor } from "./support.ts";
 
 /** What every server is told of this client. */
 const SKILLS = { extensions: { "io.modelcontextprotocol/skills": {} } };
@@ -202,4 +202,25 @@ test("nothing above was shown to the user as an error", async () => {
   const errors = notices(at.rpc.events).filter(({ level }) => level === "error");
   expect(errors).toEqual([]);
   expect(toolEnds(at.rpc.events).length).toBeGreaterThan(10);
+});
+
+test("print mode calls a server that offers less to a client without questions -> a later session with a person finds all its tools", async () => {
+  const at = await home({ mcp: { mcpServers: { real: SERVERS.everything } } });
+  const search = searchFor("select:real__trigger-elicitation-request");
+  const found = async (): Promise<string> => {
+    const pi = await open({ at });
+    const [end] = await pi.prompt(search);
+    await pi.rpc.stop();
+    return end?.text ?? "";
+  };
+  const printed = async (): Promise<void> => {
+    const script = [searchFor("select:real__echo"), call("real__echo", { message: "hi" }), { text: "ok" }];
+    const run = { home: at, model: await model(script), extensions: [ENTRY], prompt: "go" };
+    expect(await runPrint(run)).toMatchObject({ code: 0, stdout: "ok\n" });
+  };
+  // Where only print mode has learned the server, and after that.
+  for (let round = 0; round < 2; round++) {
+    await printed();
+    expect(await found()).toContain("real__trigger-elicitation-request(");
+  }
 });

@@ -48,6 +48,8 @@ export interface CacheEntry {
   protocol?: StoredProtocol;
   /** A field of our own: the tools have the signs that their server gave them (signs.ts). */
   signs?: true;
+  /** A field of our own: nobody could be asked in the session, and the server may offer less there. Absent: as far as is known, all. */
+  unattended?: true;
   /** When the server listed them, in milliseconds since the epoch. */
   cachedAt: number;
 }

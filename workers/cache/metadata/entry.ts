@@ -80,6 +80,7 @@ export function readEntry(stored: unknown, configHash: string, nowMs: number): K
       protocol: protocolOf(stored.protocol, nowMs),
       // An entry of another process is written as it is read here.
       signs: stored.signs === true ? true : undefined,
+      unattended: stored.unattended === true ? true : undefined,
     }),
     cachedAt: stored.cachedAt as number,
   };
@@ -123,6 +124,7 @@ function mergeTools(fresh: readonly CachedTool[], stored: unknown): Record<strin
 
 const OWN_FIELDS = [
   ...["configHash", "tools", "resources", "resourceTemplates", "prompts", "instructions", "signs"],
+  ...["unattended"],
   ...["skills", "protocol", "cachedAt", "usedAt"],
 ];
 

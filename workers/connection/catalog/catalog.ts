@@ -166,7 +166,9 @@ export class CatalogPublisher {
     this.#store.store();
     for (const { name } of task.servers)
       if (this.#leftOut.has(name)) this.#notices.notify(leftOutNotice(name));
-    const isWhole = !task.servers.some(({ name }) => this.#leftOut.has(name));
+    // Where a server lists less because nobody can be asked, the next session, which may have a person, starts with what was kept.
+    const isKept = !this.#options.servers().some((server) => server.leavesOutKnown);
+    const isWhole = isKept && !task.servers.some(({ name }) => this.#leftOut.has(name));
     if (this.#isPublished(task)) return isWhole;
     // A snapshot that main has only a part of is sent again, whatever its checksum.
     const known = this.#isPartial ? undefined : this.#checksum;
@@ -183,7 +185,7 @@ export class CatalogPublisher {
     this.#published = withoutToolsOf(task, new Set(leftOut));
     this.#isPartial = false;
     this.#checksum = result.checksum;
-    this.#send(result, { isNew: result.checksum !== known, hasNewPrompts });
+    this.#send(result, { isNew: result.checksum !== known, hasNewPrompts, isKept });
     return isWhole && leftOut.length === 0;
   }
 
@@ -194,15 +196,17 @@ export class CatalogPublisher {
     return removed !== undefined && isNothing(removed);
   }
 
-  /** Has the snapshot kept for the next start, and sends it to main if it is new to main. */
+  /** Has the snapshot kept for the next start if it may be, and sends it to main if it is new to main. */
   #send(
     { snapshot, repairs, notices }: PublishResult,
-    { isNew, hasNewPrompts }: { isNew: boolean; hasNewPrompts: boolean },
+    { isNew, hasNewPrompts, isKept }: { isNew: boolean; hasNewPrompts: boolean; isKept: boolean },
   ): void {
     const { snapshotPath, cache, emit } = this.#options;
-    // The bytes themselves are transferred to main, so the file gets a copy.
-    const kept = { path: snapshotPath(), isNew, ...(snapshot ? { snapshot: snapshot.slice() } : {}) };
-    this.#keeping = this.#keeping.then(() => cache.keepSnapshot(kept));
+    if (isKept) {
+      // The bytes themselves are transferred to main, so the file gets a copy.
+      const kept = { path: snapshotPath(), isNew, ...(snapshot ? { snapshot: snapshot.slice() } : {}) };
+      this.#keeping = this.#keeping.then(() => cache.keepSnapshot(kept));
+    }
     const isSent = snapshot !== undefined && isNew && !this.#stopped;
     for (const line of repairs) this.#notices.notify(lineNotice(line, false));
     // At a start whose catalog equals the last session's, the user has seen these notices: they go to the log only.

@@ -21,7 +21,15 @@ import type { CacheWorker } from "./cache-worker.ts";
 /** The part of a server that an entry of the cache holds. */
 export type StoredServer = Pick<
   Server,
-  "name" | "tools" | "resources" | "prompts" | "skills" | "instructions" | "protocol"
+  | "name"
+  | "tools"
+  | "resources"
+  | "prompts"
+  | "skills"
+  | "instructions"
+  | "protocol"
+  | "isUnattended"
+  | "leavesOutKnown"
 >;
 
 /** Answers the hash of the definition that a server has now; empty if it is unknown. */
@@ -77,6 +85,8 @@ export class EntryStore {
 
   async #storeNow(): Promise<void> {
     const hashOf = this.#hashOf;
+    // A session with a person would know less after one without.
+    for (const one of this.#unsaved) if (one.leavesOutKnown) this.#unsaved.delete(one);
     const current = new Set(this.#servers());
     // The hash is that of the definition now: what a server listed that an edit has replaced since is another program's. Without
     // a hash an entry would be found by no later session.
@@ -103,6 +113,7 @@ export function toEntry(server: StoredServer, configHash: string, cachedAt: numb
     ...(instructions === undefined ? {} : { instructions }),
     ...(protocol ? { protocol } : {}),
     signs: true,
+    ...(server.isUnattended ? { unattended: true } : {}),
     cachedAt,
   };
 }

@@ -36,6 +36,8 @@ export interface KnownTools {
   prompts?: CachedPrompt[] | undefined;
   skills?: CachedSkill[] | undefined;
   protocol?: StoredProtocol | undefined;
+  /** As `CacheEntry` has it. */
+  unattended?: true | undefined;
 }
 
 /**
@@ -73,6 +75,9 @@ export abstract class ServerLists {
   protocol: StoredProtocol | undefined;
   /** Whether the lists are this definition's own, and not inherited from the server that it replaced. */
   hasOwnLists = false;
+  readonly #mayAsk: boolean;
+  /** What sessions with a person know, in one that can ask nobody. */
+  #attended: ToolList | undefined;
   protected readonly lifetime = new AbortController();
   /** When the tools were asked for that the server listed last, by `performance.now`. */
   #listedAtMs = Number.NEGATIVE_INFINITY;
@@ -92,6 +97,28 @@ export abstract class ServerLists {
   protected abstract isHeld(connection: Connection): boolean;
   /** A list arrived after nobody waited for it any longer. */
   protected abstract onLateList(): void;
+
+  /** `mayAsk`: a person can be asked in this session. */
+  constructor(mayAsk: boolean) {
+    this.#mayAsk = mayAsk;
+  }
+
+  /** A server that can ask nobody may leave out the tools for which it would. */
+  get #mayOfferLess(): boolean {
+    return !this.#mayAsk && (this.definition.elicitation || this.definition.sampling);
+  }
+
+  /** As `CacheEntry` has it. */
+  get isUnattended(): boolean {
+    return this.#mayOfferLess && !this.#attended;
+  }
+
+  /** Whether the server has listed less than sessions with a person know: what is kept for the next session stays as it is. */
+  get leavesOutKnown(): boolean {
+    if (!this.#attended || this.held === this.#attended) return false;
+    const listed = new Set(this.tools?.map(({ name }) => name));
+    return readList(this.#attended).some(({ name }) => !listed.has(name));
+  }
 
   /** Undefined until a list came from the server or the cache. The same list stays the same object. */
   get tools(): CachedTool[] | undefined {
@@ -141,7 +168,9 @@ export abstract class ServerLists {
 
   /** The server may have been called, and have listed something itself, while the cache was read. */
   protected restoreLists(known: KnownTools): void {
-    if (this.hasOwnLists) return;
+    if (this.#mayOfferLess && !known.unattended) this.#attended = known.tools;
+    // With a person the server may offer more: it is learned as a new one.
+    if (this.hasOwnLists || (known.unattended && !this.#mayOfferLess)) return;
     this.inherit({ ...known, held: known.tools, ...this.#listed });
     this.protocol = known.protocol;
     this.hasOwnLists = true;

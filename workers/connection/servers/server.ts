@@ -127,7 +127,7 @@ export class Server extends ServerLists {
   #closing: Promise<unknown> = Promise.resolve();
 
   constructor(definition: ServerDefinition, context: ServerContext) {
-    super();
+    super(context.asks !== undefined);
     const { log, limits = LIMITS } = context;
     this.#definition = definition;
     this.#context = context;

@@ -128,7 +128,8 @@ export class Supervisor {
       this.#heldBack.delete(server.name);
       if (why !== undefined) server.holdBack(why);
       if (this.#context.onDemand) continue;
-      if (!entry || listsNothing(server) || server.definition.lifecycle !== "lazy") connectQuietly(server);
+      const isUnknown = !server.hasOwnLists || listsNothing(server);
+      if (isUnknown || server.definition.lifecycle !== "lazy") connectQuietly(server);
     }
   }
 

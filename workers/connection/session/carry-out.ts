@@ -271,9 +271,11 @@ const knownTools = ({
   prompts,
   skills,
   protocol,
+  unattended,
 }: KnownEntry): KnownTools => ({
   tools,
   protocol,
+  unattended,
   instructions,
   skills: skills && normalizeSkills(skills).slice(0, LIMITS.skillsPerServer),
   prompts: prompts && normalizePrompts(prompts).slice(0, LIMITS.resourcesPerServer),

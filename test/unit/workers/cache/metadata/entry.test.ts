@@ -405,6 +405,18 @@ describe("what a server said of the protocol", () => {
   });
 });
 
+test("a list of where nobody can be asked, then the same list where a person can be -> the entry says so, and no longer", () => {
+  const list = (more: object): SlotChanges =>
+    changesOf({ s: entry("h", { tools: [{ name: "t" }], ...more }) });
+  const read = (slots: Slots | undefined): KnownEntry | undefined =>
+    findEntry(slots ?? new Map(), "s", ["h"], NOW)?.entry;
+  const few = changeSlots(new Map(), list({ unattended: true }), NOW);
+  expect(read(few)).toMatchObject({ unattended: true });
+  const all = changeSlots(few ?? new Map(), list({}), NOW);
+  expect(read(all)).toBeDefined();
+  expect(read(all)).not.toHaveProperty("unattended");
+});
+
 describe("signs of tools", () => {
   const hidden = { name: "t", _meta: { ui: { visibility: ["app"] as ["app"] } } };
   const found = (stored: unknown): KnownEntry | undefined =>

@@ -26,6 +26,8 @@ const server = (name: string, over: Partial<StoredServer> = {}): StoredServer =>
   skills: undefined,
   instructions: undefined,
   protocol: undefined,
+  isUnattended: false,
+  leavesOutKnown: false,
   ...over,
 });
 
@@ -54,6 +56,7 @@ function openStore(answers: readonly boolean[] = [], hashes: Record<string, stri
 test.each<[string, Partial<StoredServer>, object]>([
   ["tools alone", {}, {}],
   ["no tools yet", { tools: undefined }, { tools: [] }],
+  ["what was listed where nobody can be asked", { isUnattended: true }, { unattended: true }],
   [
     "resources",
     { resources: { resources: [{ name: "n", uri: "x://n" }], templates: [] } },

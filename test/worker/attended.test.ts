@@ -1,0 +1,80 @@
+/**
+ * Owns: what a session in which nobody can be asked, as `pi -p`, leaves for one with a person: real threads, and the real
+ * server-everything, which lists more tools to a client that takes questions.
+ */
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { readCatalog } from "../../src/catalog/store.ts";
+import type { ServerStatus } from "../../src/shared/protocol/session.ts";
+import type { Rest } from "../../src/shared/snapshot/rest.ts";
+import { createPlace, endAll, everything, type Place, type Started, start } from "./support.ts";
+
+const ASKS = "trigger-elicitation-request";
+
+const session = async (place: Place, canAsk: boolean): Promise<Started> => {
+  const { checksum: snapshotChecksum } = readCatalog(place.agentDir, place);
+  const at = await start({ s: everything() }, { place, facts: { canAsk, snapshotChecksum } });
+  expect(await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual([]);
+  return at;
+};
+
+const known = async (at: Started): Promise<ServerStatus> => {
+  const { servers } = await at.runtime.ask("status", {});
+  return servers[0] ?? expect.unreachable("no server");
+};
+
+/** The tools of the snapshot with which the next session starts. */
+const atNextStart = ({ agentDir, cwd }: Place): string[] => {
+  const catalog = readCatalog(agentDir, { cwd });
+  return Array.from({ length: catalog.count }, (_, at) => catalog.tool(at).tool);
+};
+
+/** Whether the next session may rest on that snapshot. */
+const mayRest = async ({ agentDir, cwd }: Place): Promise<boolean> => {
+  const folder = join(agentDir, "mcp-snapshots");
+  const [name = ""] = (await readdir(folder)).filter((one) => one.endsWith(".rest.json"));
+  const rest = JSON.parse(await readFile(join(folder, name), "utf8")) as Rest;
+  return rest.checksum === readCatalog(agentDir, { cwd }).checksum;
+};
+
+test("a person's session, one in which nobody can be asked and a call is made, a person's again -> it knows what the first one did, unconnected", async () => {
+  const place = await createPlace();
+  const first = await session(place, true);
+  const all = (await known(first)).toolCount;
+  await endAll(first);
+  expect(await mayRest(place)).toBe(true);
+
+  const print = await session(place, false);
+  expect(await known(print)).toMatchObject({ state: "idle", toolCount: all });
+  await print.call("s", "echo", { message: "hello" });
+  expect((await known(print)).toolCount).toBeLessThan(all);
+  expect(await print.failedCall("s", ASKS)).toMatchObject({ code: "unknown_tool" });
+  await endAll(print);
+
+  expect(atNextStart(place)).toContain(ASKS);
+  expect(await mayRest(place)).toBe(true);
+  const again = await session(place, true);
+  expect(await known(again)).toMatchObject({ state: "idle", toolCount: all });
+  await endAll(again);
+}, 120_000);
+
+test("a new server is first known where nobody can be asked -> that session and its like know it, one with a person learns the rest", async () => {
+  const place = await createPlace();
+  const print = await session(place, false);
+  const few = (await known(print)).toolCount;
+  await endAll(print);
+  const second = await session(place, false);
+  expect(await known(second)).toMatchObject({ state: "idle", toolCount: few });
+  await endAll(second);
+  expect(atNextStart(place)).not.toContain(ASKS);
+
+  const person = await session(place, true);
+  const learned = await known(person);
+  expect(learned.state).toBe("connected");
+  expect(learned.toolCount).toBeGreaterThan(few);
+  await endAll(person);
+  expect(atNextStart(place)).toContain(ASKS);
+  const next = await session(place, true);
+  expect(await known(next)).toMatchObject({ state: "idle", toolCount: learned.toolCount });
+}, 120_000);
