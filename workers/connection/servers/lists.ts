@@ -57,7 +57,18 @@ export const listsNothing = ({
 };
 
 /** The server has trouble or too much to do, and may accept the same request later. */
-const isBusy = (error: unknown): boolean => error instanceof ThreadsError && error.data?.reason === "busy";
+const isBusy = ({ data }: ThreadsError): boolean => data?.reason === "busy";
+
+/** For how long a server that refuses a list is left alone: as long as it asks for, like calls after a failed connect. */
+export const busyMs = (error: unknown): number =>
+  error instanceof ThreadsError
+    ? Math.min(Number(error.data?.retryAfterMs ?? 0), LIMITS.retryAfterFailureMs)
+    : 0;
+
+/** What is known of the server holds although it has not listed its tools: it has connected, and may be slow or busy. */
+const maySkip = (error: unknown, { transport }: Connection): boolean =>
+  error instanceof ThreadsError &&
+  (isBusy(error) || (error.code === "connect_timeout" && transport !== "stdio"));
 
 export abstract class ServerLists {
   /** The tools, which may not have been read yet. Undefined until a list came from the server or the cache. */
@@ -87,6 +98,8 @@ export abstract class ServerLists {
   #isTrusted = true;
   /** What the server listed itself beside its tools: the cache's answer may come later, and is older. */
   readonly #listed: Pick<KnownTools, "resources" | "prompts" | "skills"> = {};
+  /** Connections over which the server has listed its tools. */
+  readonly #listedOver = new WeakSet<Connection>();
   /** Settles when the open connection's resources are listed. Never rejects. */
   #resourcesListed: Promise<void> = Promise.resolve();
 
@@ -140,7 +153,8 @@ export abstract class ServerLists {
     if (same !== this.tools) this.held = same;
   }
 
-  #noteListed(askedAtMs: number): void {
+  #noteListed(connection: Connection, askedAtMs: number): void {
+    this.#listedOver.add(connection);
     this.#listedAtMs = askedAtMs;
     this.#isDoubted = false;
   }
@@ -192,26 +206,36 @@ export abstract class ServerLists {
   }
 
   /**
-   * Lists everything over a new connection. Answers false if the server is too busy to list its tools: those that are known
-   * stay, and can be called. Throws what listing the tools throws, or the signal's reason.
+   * Lists everything over a new connection. Where the server is too busy or too slow to list its tools, those that are known
+   * stay, and can be called, and `again` gets the time to wait before they are asked for. Throws what listing the tools throws,
+   * or the signal's reason.
    */
-  protected async list(connection: Connection, signal: AbortSignal): Promise<boolean> {
+  protected async list(
+    connection: Connection,
+    signal: AbortSignal,
+    again: (leastMs: number) => void,
+  ): Promise<void> {
     const askedAtMs = performance.now();
     const beside = this.#listBeside(connection);
     const listed = await connection.listTools(signal).catch((error: unknown) => {
-      if (!this.hasOwnLists || !isBusy(error) || signal.aborted) throw error;
+      if (!this.hasOwnLists || !maySkip(error, connection) || signal.aborted) throw error;
+      again(busyMs(error));
       this.log.note(`cannot list its tools now, and keeps those of before: ${messageOf(error)}`);
     });
     await beside;
     if (listed) this.#take(listed);
     this.instructions = connection.instructions;
     signal.throwIfAborted();
-    if (!listed) return false;
-    this.#noteListed(askedAtMs);
+    if (!listed) return;
+    this.#noteListed(connection, askedAtMs);
     this.hasOwnLists = true;
     this.#isTrusted = true;
     this.protocol = connection.memory();
-    return true;
+  }
+
+  /** Whether the server has listed its tools over this connection: else what is known is as old as it was. */
+  protected hasListed(connection: Connection): boolean {
+    return this.#listedOver.has(connection);
   }
 
   /**
@@ -224,7 +248,7 @@ export abstract class ServerLists {
     const tools = await during(this.lifetime.signal, (signal) => connection.listTools(signal));
     await beside;
     if (!this.isHeld(connection)) return false;
-    this.#noteListed(askedAtMs);
+    this.#noteListed(connection, askedAtMs);
     this.#take(tools);
     this.protocol = connection.memory();
     return true;
@@ -241,7 +265,7 @@ export abstract class ServerLists {
       const listed = await during(this.lifetime.signal, lists);
       if (!this.isHeld(connection)) return;
       take(listed);
-      if (isLate) this.onLateList();
+      if (isLate && this.hasListed(connection)) this.onLateList();
     };
     if (this.definition.exposeResources) {
       this.#resourcesListed = list(connection.listResources, (listed) => {

@@ -34,7 +34,7 @@ import { MustNegotiate } from "../mcp/wire/wire.ts";
 import { type Redactor, redactError, type Secrets } from "../secrets/redact.ts";
 import { HangCheck } from "./hang-check.ts";
 import { IdleClock } from "./idle-clock.ts";
-import { type KnownTools, listsNothing, ServerLists } from "./lists.ts";
+import { busyMs, type KnownTools, listsNothing, ServerLists } from "./lists.ts";
 import { connectedLine, createKnownSecrets, createServerLog } from "./log.ts";
 import type { ProcessEnds } from "./process-ends.ts";
 import {
@@ -351,8 +351,8 @@ export class Server extends ServerLists {
       this.#context.onTools(this);
     } catch (error) {
       const reason = this.redact(asReason(this.name, messageOf(error)));
-      this.#context.log.warn(`${this.name}: its changed tools could not be listed: ${reason}`);
-      if (this.isHeld(connection)) this.#refresh.request();
+      this.#context.log.warn(`${this.name}: its tools could not be listed again: ${reason}`);
+      if (this.isHeld(connection)) this.#refresh.request(busyMs(error));
     }
   }
 
@@ -430,7 +430,7 @@ export class Server extends ServerLists {
       );
       this.#dispatch({ type: "opened", nowMs: performance.now() });
       this.#watch(connection);
-      if (!connection.isFromMemory()) onTools(this);
+      if (this.hasListed(connection)) onTools(this);
       if (this.#endedEarly.has(connection)) this.#onDropped(connection.whyClosed());
       return connection;
     } catch (error) {
@@ -480,7 +480,7 @@ export class Server extends ServerLists {
     }
     try {
       await standAside();
-      if (!(await this.list(connection, signal))) this.#refresh.request();
+      await this.list(connection, signal, this.#refresh.request);
     } catch (error) {
       this.#connection = undefined;
       const failure = signal.aborted

@@ -30,13 +30,18 @@ export function createThrottle(options: {
   let busyAt = -Infinity;
   /** Least time from the last run to the next. */
   let pauseMs = intervalMs;
+  /** No run starts before. */
+  let earliestAt = -Infinity;
   let isFresh = true;
   let running = false;
   let again = false;
   let stopped = false;
 
   const schedule = (): void => {
-    timer ??= setTimeout(run, Math.max(delayMs, lastRunAt + pauseMs - performance.now()));
+    timer ??= setTimeout(
+      run,
+      Math.max(delayMs, Math.max(lastRunAt + pauseMs, earliestAt) - performance.now()),
+    );
   };
 
   const onEnd = (): void => {
@@ -60,9 +65,15 @@ export function createThrottle(options: {
   }
 
   return {
-    request(): void {
+    /** `leastMs`: no run starts sooner, whoever requests it. */
+    request(leastMs = 0): void {
       if (stopped) return;
       const now = performance.now();
+      if (leastMs > 0 && now + leastMs > earliestAt) {
+        earliestAt = now + leastMs;
+        clearTimeout(timer);
+        timer = undefined;
+      }
       if (!running && now - busyAt >= Math.max(QUIET_MS, pauseMs)) {
         isFresh = true;
         pauseMs = intervalMs;

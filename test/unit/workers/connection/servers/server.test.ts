@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type ErrorCode, type ErrorData, ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
+import type { Connection, ListedResources } from "../../../../../workers/connection/mcp/connection.ts";
 import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/wire.ts";
 import { callTool as callOf } from "../../../../../workers/connection/servers/call.ts";
 import { Server } from "../../../../../workers/connection/servers/server.ts";
@@ -628,9 +628,70 @@ describe("beside an open connection", () => {
     listTools.mockRejectedValueOnce(new Error("s did not list its tools."));
     opening(0).options.onListChanged();
     await vi.advanceTimersByTimeAsync(LIMITS.refreshIntervalMs);
-    expect(lines.at(-1)).toBe("warn s: its changed tools could not be listed: it did not list its tools.");
+    expect(lines.at(-1)).toBe("warn s: its tools could not be listed again: it did not list its tools.");
     expect(server.tools).toEqual([{ name: "work" }]);
   });
+
+  test("a known server that refuses each list for 60 s -> asked once a minute; what was not listed is not told as listed", async () => {
+    const { server, connected, opening, lists } = setup({ idleTimeout: 0 });
+    server.restore({ tools: [{ name: "known" }] });
+    const busy = (retryAfterMs: number): ThreadsError =>
+      new ThreadsError("connect_failed", "s: tools/list was refused.", {
+        data: { reason: "busy", retryAfterMs },
+      });
+    const listTools = vi.fn<Connection["listTools"]>(async () => [{ name: "work" }]);
+    listTools.mockRejectedValueOnce(busy(60_000)).mockRejectedValueOnce(busy(3_600_000));
+    await connected({ listTools });
+    opening(0).options.onListChanged();
+    await vi.advanceTimersByTimeAsync(59_900);
+    expect([listTools.mock.calls.length, lists()]).toEqual([1, 0]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([listTools.mock.calls.length, lists()]).toEqual([2, 0]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([listTools.mock.calls.length, lists()]).toEqual([3, 1]);
+    expect(server.tools).toEqual([{ name: "work" }]);
+  });
+
+  test("resources of a known server come late, its tools not at all -> not told as listed", async () => {
+    const busy = new ThreadsError("connect_failed", "s: refused.", { data: { reason: "busy" } });
+    const { server, connected, lists } = setup();
+    server.restore({ tools: [{ name: "known" }] });
+    const resources = pending<ListedResources>();
+    const connecting = connected({
+      listTools: () => Promise.reject(busy),
+      listResources: () => resources.promise,
+    });
+    await vi.advanceTimersByTimeAsync(LIMITS.resourcesWaitMs);
+    await connecting;
+    resources.resolve({ resources: [], templates: [] });
+    await settle();
+    expect([server.phase, server.resources, lists()]).toEqual([
+      "connected",
+      { resources: [], templates: [] },
+      0,
+    ]);
+  });
+
+  test.each<[Connection["transport"], string, string]>([
+    ["http", "connected", "connected"],
+    ["sse", "connected", "connected"],
+    ["stdio", "failed", "connect_timeout"],
+  ])(
+    "a known server over %s that does not list its tools in time -> %s",
+    async (transport, phase, outcome) => {
+      const slow = new ThreadsError("connect_timeout", "s did not list its tools within 30 s.");
+      const { server, opening } = setup();
+      server.restore({ tools: [{ name: "known" }] });
+      const connecting = server.connect("call").then(
+        () => "connected",
+        ({ code }) => code,
+      );
+      await settle();
+      opening(0).open({ transport, listTools: () => Promise.reject(slow) });
+      expect([await connecting, server.phase]).toEqual([outcome, phase]);
+      expect(server.tools).toEqual([{ name: "known" }]);
+    },
+  );
 
   test("a known server that is too busy to list its tools as it connects -> the known ones can be called, and are listed later", async () => {
     const busy = new ThreadsError("connect_failed", "s: tools/list failed: status 503.", {

@@ -24,7 +24,7 @@ describe("by the clock", () => {
   });
 
   /** A number lets so many milliseconds pass. */
-  type Step = number | "request" | "stop";
+  type Step = number | "request" | "stop" | { least: number };
 
   const flood = (ms: number, everyMs: number): Step[] =>
     Array.from({ length: ms / everyMs }, (): Step[] => ["request", everyMs]).flat();
@@ -41,6 +41,7 @@ describe("by the clock", () => {
     });
     for (const step of steps) {
       if (typeof step === "number") vi.advanceTimersByTime(step);
+      else if (typeof step === "object") throttle.request(step.least);
       else throttle[step]();
     }
     return runs;
@@ -54,6 +55,13 @@ describe("by the clock", () => {
       ["a flood of 5 s", [...flood(5_000, 10), 10_000], [100, 1_100, 2_100, 3_100, 4_100, 5_100]],
       ["a request right after a run", ["request", 101, "request", 10_000], [100, 1_100]],
       ["a request long after the last run", ["request", 5_000, "request", 5_000], [100, 5_100]],
+      [
+        "one that asks for 5 s, and others around it",
+        ["request", 50, { least: 5_000 }, 90, "request", 10_000],
+        [5_050],
+      ],
+      ["one that asks for less than the pause", ["request", 200, { least: 500 }, 10_000], [100, 1_100]],
+      ["two that ask for a time", [{ least: 5_000 }, 1_000, { least: 2_000 }, 10_000], [5_000]],
       ["stopped, for waiting and for new requests", ["request", "stop", "request", 10_000], []],
     ])("%s -> runs at $2", (_name, steps, runs) => {
       expect(runsAfter(steps)).toEqual(runs);
