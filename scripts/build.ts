@@ -84,7 +84,7 @@ const worker: BuildOptions = {
   // The SDK parses with zod's second interface; the first one, which it has as well, has the same function.
   alias: { "zod/v4-mini": "zod/v4" },
   banner: { js: COMMONJS_GLOBALS },
-  plugins: [leaveOut, pureMsgpackr, lateBuiltins, ownManifest, withoutKeyWords],
+  plugins: [leaveOut, pureMsgpackr, lateBuiltins, ownManifest, withoutKeyWords, plainLimits],
 };
 
 /** Folders whose code Pi's main thread runs. */
@@ -146,6 +146,7 @@ const builds: BuildOptions[] = [
       builtApart(SERVE, "./workers/serve.js"),
       oneLaterFile("cli-later", ["src/cli", "src/runtime"], [COMMAND, SERVE]),
       ownManifest,
+      plainLimits,
     ],
   },
   // A process of its own, which outlives an update of the package: it must not load a file later.

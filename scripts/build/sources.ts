@@ -119,11 +119,14 @@ function withPlainLimits(text: string): string {
   return /\bLIMITS\b/.test(without) ? plain : without;
 }
 
-/** Of the table of limits main's first code needs a tenth: it gets the numbers, and what main loads later has the table. */
+/**
+ * Of the table of limits main's first code needs a tenth: it gets the numbers, and what main loads later has the table. A name
+ * of a limit is longer than its number everywhere.
+ */
 export const plainLimits: Plugin = {
   name: "plain-limits",
   setup(build) {
-    build.onLoad({ filter: /[\\/]src[\\/].*\.ts$/, namespace: "file" }, async ({ path }) => ({
+    build.onLoad({ filter: /[\\/](?:src|workers)[\\/].*\.ts$/, namespace: "file" }, async ({ path }) => ({
       contents: withPlainLimits(await readFile(path, "utf8")),
       loader: "ts",
     }));
