@@ -83,6 +83,14 @@ export function isPrivateIp(ip: string): boolean {
   return version === 4 ? isPrivateIpv4(bytesOf(ip)) : isPrivateIpv6(groupsOf(ip));
 }
 
+/** Of a local proxy that answers every name with addresses of its own, of both versions. */
+const isMadeUp = ({ address }: LookupAddress): boolean => /^198\.1[89]\./.test(address);
+const isUniqueLocal = ({ address }: LookupAddress): boolean => /^f[cd][0-9a-f]{2}:/i.test(address);
+
+/** Whether one of the addresses is private, as they tell where a name leads. */
+const leadInside = (found: readonly LookupAddress[]): boolean =>
+  found.some((one) => isPrivateIp(one.address) && !(isUniqueLocal(one) && found.some(isMadeUp)));
+
 const LOOPBACK_V4 = /^127\.\d+\.\d+\.\d+$/;
 
 /** Whether the host is this machine: `localhost`, 127.0.0.0/8 or ::1. */
@@ -175,10 +183,7 @@ export function createAddressGuard(
     const look =
       looking.get(host) ??
       resolve(host)
-        .then(
-          (found) => found.some(({ address }) => isPrivateIp(address)),
-          () => false,
-        )
+        .then(leadInside, () => false)
         .finally(() => looking.delete(host));
     looking.set(host, look);
     return (await settledWithin(look, LOOK_MS)) && look;

@@ -239,6 +239,10 @@ describe("names behind a proxy", () => {
     "git.corp.example": ["10.0.0.1"],
     "both.example.com": ["93.184.216.34", "10.0.0.1"],
     "mcp.corp.example": ["10.0.0.7"],
+    // As a local proxy answers every name.
+    "made-up.example.com": ["198.18.0.9", "fc00::9"],
+    "mixed.example.com": ["198.18.0.9", "10.0.0.1"],
+    "local.example.com": ["198.20.0.9", "fc00::9"],
   };
   const silent: Resolve = () => new Promise(() => undefined);
   const OPEN = { kind: "unreachable", connects: 1 };
@@ -252,6 +256,9 @@ describe("names behind a proxy", () => {
     [PUBLIC, "https://git.corp.example./token", SHUT, names(TABLE)],
     [PUBLIC, "https://both.example.com/token", SHUT, names(TABLE)],
     [PUBLIC, "https://10.0.0.1/token", SHUT, names(TABLE)],
+    [PUBLIC, "https://made-up.example.com/token", OPEN, names(TABLE)],
+    [PUBLIC, "https://mixed.example.com/token", SHUT, names(TABLE)],
+    [PUBLIC, "https://local.example.com/token", SHUT, names(TABLE)],
     ["https://mcp.corp.example/mcp", "https://git.corp.example/token", OPEN, names(TABLE)],
     ["https://mcp.corp.example/mcp", "https://mcp.corp.example/token", OPEN, names(TABLE)],
   ])("%s names %s -> %o", async (server, url, outcome, resolve) => {
