@@ -13,8 +13,8 @@ import { nodeFiles, reasonOf, writeFileAtomic } from "../../../shared/files/file
 import { withLock } from "../../../shared/files/lock.ts";
 import { isWithin } from "../../../shared/programs/find-program.ts";
 import { isProject, type ServerDefinition } from "../entry/definition.ts";
-import { endOf } from "../env-files/path-stops.ts";
 import { cloneOf } from "../env-files/scripts.ts";
+import { endOf } from "../files/path-stops.ts";
 import { type ConfigFacts, type ConfigSource, configSources, readText } from "../files/sources.ts";
 import { editAdded, editEntry, editImports, editRemoved, type NewEntry } from "./entries.ts";
 

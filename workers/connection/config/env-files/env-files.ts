@@ -17,9 +17,9 @@ import { isWithin } from "../../../shared/programs/find-program.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { fillPath, type PathFacts, pathsOf } from "../entry/interpolate.ts";
 import { listed, shown } from "../entry/shown-text.ts";
+import { type Way, wayTo } from "../files/path-stops.ts";
 import { NO_ANSWER } from "../files/sources.ts";
 import { decidesWhatRuns, holdsAddress, isData } from "./deciding-variables.ts";
-import { type Way, wayTo } from "./path-stops.ts";
 import { cloneOf, type EnvFolders, isOwn, ScriptReader, type Scripts } from "./scripts.ts";
 
 type Entries = Readonly<Record<string, string>>;

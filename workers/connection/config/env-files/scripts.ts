@@ -12,9 +12,9 @@ import { canonical } from "../../../shared/json.ts";
 import { isFile, isWithin } from "../../../shared/programs/find-program.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { fillPath, type PathFacts, pathsOf } from "../entry/interpolate.ts";
+import { endOf, isRemotePath, wayTo } from "../files/path-stops.ts";
 import { findWorktree } from "../files/sources.ts";
 import { decidesWhatRuns, isOfPrograms } from "./deciding-variables.ts";
-import { endOf, isRemotePath, wayTo } from "./path-stops.ts";
 
 /** Whether the user's own files define the server, even if a project enabled it. */
 export const isOwn = ({ project, enabledByProject }: ServerDefinition): boolean =>

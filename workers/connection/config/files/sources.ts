@@ -11,6 +11,7 @@ import { inTime, silenceOf } from "../../../shared/files/file-system.ts";
 import { readRegularText, remedyForUnread, whyUnread } from "../../../shared/files/read-regular.ts";
 import type { Base, Origin } from "../entry/definition.ts";
 import { expandHome, pathsOf } from "../entry/interpolate.ts";
+import { wayTo } from "./path-stops.ts";
 
 /** Everything that decides which files are read. */
 export interface ConfigFacts {
@@ -183,20 +184,29 @@ const GIT_FILE_BYTES = 8_192;
  * The root of the repository to which a worktree is linked; undefined: it is linked to none. A `.git` file can name any
  * repository, so that one counts that names the worktree in return; and none on another machine, which would be asked.
  */
-async function findRepository(worktree: string): Promise<string | undefined> {
+async function findRepository(worktree: string, platform: NodeJS.Platform): Promise<string | undefined> {
   const file = join(worktree, ".git");
-  const read = await readInTime(file, GIT_FILE_BYTES);
+  const readHere = async (path: string): Promise<FileText> =>
+    // Windows signs in to a machine to which a link leads.
+    (await wayTo(path, platform)).isRemote ? { kind: "missing" } : readInTime(path, GIT_FILE_BYTES);
+  const read = await readHere(file);
   const named = read.kind === "text" ? /^gitdir: (.+)$/m.exec(read.text)?.[1]?.trim() : undefined;
   if (named === undefined || /^[/\\]{2}/.test(named)) return undefined;
   const link = resolve(worktree, named);
   const own = dirname(dirname(link));
   if (basename(dirname(link)) !== "worktrees" || basename(own) !== ".git") return undefined;
-  const back = await readInTime(join(link, "gitdir"), GIT_FILE_BYTES);
+  const back = await readHere(join(link, "gitdir"));
   return back.kind === "text" && resolve(link, back.text.trim()) === file ? dirname(own) : undefined;
 }
 
 /** The worktree around a folder, and its repository. */
-export async function findWorkspace(folder: string): Promise<Pick<ConfigFacts, "worktree" | "repository">> {
+export async function findWorkspace(
+  folder: string,
+  platform: NodeJS.Platform = process.platform,
+): Promise<Pick<ConfigFacts, "worktree" | "repository">> {
   const worktree = await findWorktree(folder);
-  return { worktree, repository: worktree === undefined ? undefined : await findRepository(worktree) };
+  return {
+    worktree,
+    repository: worktree === undefined ? undefined : await findRepository(worktree, platform),
+  };
 }

@@ -116,7 +116,7 @@ async function findClaudePlugins(facts: ConfigFacts): Promise<HostFound | undefi
 
 /** All programs of which a file exists. Never throws. */
 export async function findHosts(given: ConfigFacts): Promise<HostFound[]> {
-  const facts = { ...given, ...(HOSTS.some(looksUp) ? await findWorkspace(given.cwd) : {}) };
+  const facts = { ...given, ...(HOSTS.some(looksUp) ? await findWorkspace(given.cwd, given.platform) : {}) };
   const found = await Promise.all([...HOSTS.map((host) => findHost(host, facts)), findClaudePlugins(facts)]);
   return found.filter((one) => one !== undefined);
 }

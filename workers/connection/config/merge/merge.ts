@@ -15,7 +15,6 @@ import { isProject, type ServerDefinition } from "../entry/definition.ts";
 import { expandHome, pathsOf } from "../entry/interpolate.ts";
 import type { HostName, ImportName } from "../entry/schema.ts";
 import { type Settings, STRICTEST } from "../entry/settings.ts";
-import { endOf } from "../env-files/path-stops.ts";
 import {
   addAll,
   brokenFile,
@@ -24,6 +23,7 @@ import {
   fileLimits,
   parseConfigText,
 } from "../files/files.ts";
+import { endOf } from "../files/path-stops.ts";
 import {
   type ConfigFacts,
   type ConfigSource,
@@ -333,7 +333,8 @@ export async function loadConfig(
   const imports = [...new Set(files.flatMap((file) => file.imports))];
   const programs = imports.filter((name) => name !== "claude-plugins");
   // Most hosts look into the session's folder only.
-  if (programs.some(looksUp)) reading.facts = { ...given, ...(await findWorkspace(given.cwd)) };
+  if (programs.some(looksUp))
+    reading.facts = { ...given, ...(await findWorkspace(given.cwd, given.platform)) };
   const { facts } = reading;
   const [hosts, packages] = await Promise.all([
     Promise.all(programs.map((host) => readHost(host, reading))),

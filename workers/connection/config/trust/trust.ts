@@ -12,7 +12,7 @@ import type { ConfigProblem, SessionFacts } from "../../../../src/shared/protoco
 import { fileStamp } from "../../../../src/shared/protocol/values.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { type EnvLook, lookAtEnvFiles } from "../env-files/env-files.ts";
-import { endOf } from "../env-files/path-stops.ts";
+import { endOf } from "../files/path-stops.ts";
 import { type ConfigFacts, projectPiFile, readText, trustFile } from "../files/sources.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
 import {

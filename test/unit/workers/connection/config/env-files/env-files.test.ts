@@ -20,8 +20,8 @@ import {
   contentOf,
   lookAtEnvFiles,
 } from "../../../../../../workers/connection/config/env-files/env-files.ts";
-import { isRemotePath, wayTo } from "../../../../../../workers/connection/config/env-files/path-stops.ts";
 import { ScriptReader } from "../../../../../../workers/connection/config/env-files/scripts.ts";
+import { isRemotePath, wayTo } from "../../../../../../workers/connection/config/files/path-stops.ts";
 import { decideTrust } from "../../../../../../workers/connection/config/trust/decide.ts";
 import { resolveTarget } from "../../../../../../workers/connection/config/values/values.ts";
 import { isWithin } from "../../../../../../workers/shared/programs/find-program.ts";

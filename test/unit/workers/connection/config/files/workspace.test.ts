@@ -1,4 +1,5 @@
 /** Owns: which worktree and repository a folder belongs to. The folders are as git makes them. */
+import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { findWorkspace } from "../../../../../../workers/connection/config/files/sources.ts";
@@ -38,6 +39,26 @@ test.each<[string, (at: Awaited<ReturnType<typeof linked>>) => string]>([
   await put(join(clone, ".git"), textOf(at));
   expect(await findWorkspace(clone)).toEqual({ worktree: clone, repository: undefined });
 });
+
+test.each<[string, string, file: boolean]>([
+  ["names a repository behind a link to another machine", "x", false],
+  ["is itself a link to another machine", ".git", true],
+])(
+  "on Windows, a .git file that %s -> a repository of its own, and that machine is not asked",
+  async (_, link, isFile) => {
+    const { home } = await linked();
+    const clone = join(home, "clone");
+    // On Linux this is the name of a file beside the link, which stands for the other machine.
+    const there = "\\\\evil.com\\share";
+    const git = "gitdir: x/.git/worktrees/y\n";
+    await put(join(clone, isFile ? there : ".git"), git);
+    const shared = join(clone, isFile ? "x" : there);
+    await put(join(shared, ".git", "worktrees", "y", "gitdir"), `${join(clone, ".git")}\n`);
+    await symlink(there, join(clone, link));
+    expect(await findWorkspace(clone, "linux")).toEqual({ worktree: clone, repository: join(clone, "x") });
+    expect(await findWorkspace(clone, "win32")).toEqual({ worktree: clone, repository: undefined });
+  },
+);
 
 test("Claude Code: a server that is off for the repository is off in a folder of its worktree", async () => {
   const { home, repository, worktree } = await linked();
