@@ -41,7 +41,12 @@ describe("the main flow", () => {
       const entry = await entryOf(build);
       const run = await runPrint({ home: at, model: scripted, extensions: entry, prompt: "go" });
 
-      expect(run).toMatchObject({ code: 0, stdout: "finished\n", stderr: "" });
+      expect(run).toMatchObject({
+        code: 0,
+        stdout: "finished\n",
+        stderr:
+          ".pi/mcp.json: Pi does not trust this folder, so its servers are not read. /trust in Pi, or --approve, decides that.\n",
+      });
       const [first, second] = scripted.requests;
       const builtIn = ["read", "bash", "edit", "write", "ToolSearch"];
       expect(first?.toolNames).toEqual([...builtIn, "everything__get-sum"]);

@@ -8,7 +8,7 @@ import { runPrint } from "../support/pi-run.ts";
 import { processesWithMarker } from "../support/processes.ts";
 import { homeWithServers, unready } from "./ending-servers.ts";
 import { live } from "./rpc-support.ts";
-import { call, ENTRY, entryOf, model, once, readLog, searchFor } from "./support.ts";
+import { call, ENTRY, entryOf, home, model, once, readLog, searchFor } from "./support.ts";
 
 const ROWS: [server: string, why: string, expected: RegExp][] = [
   [
@@ -92,3 +92,24 @@ test.each(ROWS)(
     expect(log).not.toMatch(/\b(off|theirs) connected over/);
   },
 );
+
+test("a folder that Pi does not trust -> one line says that its servers are not read; --approve reads them", async () => {
+  const mcp = { mcpServers: { a: echo() } };
+  const at = await home({ mcp, files: { ".pi/mcp.json": { mcpServers: { theirs: echo() } } } });
+  const told =
+    ".pi/mcp.json: Pi does not trust this folder, so its servers are not read. /trust in Pi, or --approve, decides that.\n";
+  for (const [args, stderr] of [
+    [[], told],
+    [["--approve"], ""],
+  ] as const) {
+    const steps = [searchFor("select:a__echo"), call("a__echo", { message: "hi" }), { text: "ok" }];
+    const run = await runPrint({
+      home: at,
+      model: await model(steps),
+      extensions: ENTRY,
+      args,
+      prompt: "go",
+    });
+    expect(run).toMatchObject({ code: 0, stdout: "ok\n", stderr });
+  }
+});

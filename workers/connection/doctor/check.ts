@@ -4,6 +4,7 @@ import type { DoctorStage, Finding } from "../../../src/shared/protocol/person.t
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { ConfigState } from "../config/config.ts";
 import type { Settings } from "../config/entry/settings.ts";
+import type { ConfigFacts } from "../config/files/sources.ts";
 import type { Connection } from "../mcp/connection.ts";
 import type { Server } from "../servers/server.ts";
 import type { Machine } from "./machine.ts";
@@ -17,8 +18,7 @@ export type Examined = Pick<Server, "name" | "definition" | "redact" | "timings"
 
 export interface DoctorInput {
   state: ConfigState;
-  /** Whether files of the project count, which Pi decides. */
-  projectTrusted: boolean;
+  facts: Pick<ConfigFacts, "cwd" | "projectTrusted" | "configPath">;
   settings: Settings;
   /** The servers to look at: the one that was named, or all. */
   servers: readonly Examined[];

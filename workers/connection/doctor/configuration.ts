@@ -9,7 +9,6 @@ import type { Finding } from "../../../src/shared/protocol/person.ts";
 import type { ConfigProblem, StatusReport } from "../../../src/shared/protocol/session.ts";
 import {
   LOG_FILE,
-  PROJECT_FILES,
   SIGN_IN_FOLDER,
   SNAPSHOT_FOLDER,
   TRACE_FILE,
@@ -17,6 +16,7 @@ import {
 import { counted, formatBytes } from "../../../src/shared/text/amounts.ts";
 import { advice, commandFor } from "../../shared/commands.ts";
 import type { ConfigState } from "../config/config.ts";
+import { unreadFiles } from "../config/files/sources.ts";
 import { allWell, type DoctorInput, FILES_LOOKED_AT } from "./check.ts";
 import type { LookedAt, Machine } from "./machine.ts";
 
@@ -96,26 +96,18 @@ export function isMentioned(state: ConfigState, server: string): boolean {
   return problems.length + questions.length + refused.length > 0;
 }
 
-/** The project's own files that are there and not read, since Pi does not trust the folder. */
-async function checkTrust({ state, projectTrusted, named, machine }: DoctorInput): Promise<Finding[]> {
-  if (projectTrusted || named !== undefined) return [];
-  const isLeft = async (file: string): Promise<boolean> => {
-    const path = join(machine.cwd, file);
-    // One that the user named by --mcp-config is read as the user's own.
-    return !state.files.includes(path) && (await machine.kindOf(path)) !== "missing";
-  };
-  const left = await Promise.all(PROJECT_FILES.map(async (file) => ((await isLeft(file)) ? [file] : [])));
-  const names = left.flat().join(" and ");
-  return names === ""
-    ? []
-    : [
-        {
-          id: "consent",
-          severity: "warning",
-          title: `This folder is not trusted, so the servers of ${names} are not read.`,
-          remedy: advice("trustFolder"),
-        },
-      ];
+/** A folder that Pi does not trust has servers. */
+async function checkTrust({ facts, named }: DoctorInput): Promise<Finding[]> {
+  const names = named === undefined ? await unreadFiles(facts) : [];
+  if (names.length === 0) return [];
+  return [
+    {
+      id: "consent",
+      severity: "warning",
+      title: `This folder is not trusted, so the servers of ${names.join(" and ")} are not read.`,
+      remedy: advice("trustFolder"),
+    },
+  ];
 }
 
 export async function checkConfiguration(input: DoctorInput): Promise<Finding[]> {

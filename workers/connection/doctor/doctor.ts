@@ -39,7 +39,7 @@ export const createDiagnose =
     const machine = thisMachine({ env: process.env, home: homedir(), platform: process.platform, cwd });
     return diagnose({
       state,
-      projectTrusted: facts.projectTrusted,
+      facts,
       settings: now.settings,
       servers: wanted,
       all: servers,

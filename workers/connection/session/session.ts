@@ -26,7 +26,7 @@ import type { Connect } from "../servers/server.ts";
 import { Supervisor, type SupervisorContext } from "../servers/supervisor.ts";
 import type { Talkers } from "../servers/talkers.ts";
 import { AllowedSkills } from "../skills/allowed.ts";
-import { CurrentPlan, createPlanCarrier, endedBy, firstHint, reportEffect } from "./carry-out.ts";
+import { CurrentPlan, createPlanCarrier, endedBy, firstHint, reportEffect, unreadHint } from "./carry-out.ts";
 import { createFirstRequest, endingTheWait, type SessionRequests } from "./first-request.ts";
 import { createSessionRequests } from "./requests.ts";
 import { createRest, sinceRest } from "./rest.ts";
@@ -188,6 +188,8 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       // The failure of a start is told by its requests.
       .catch(() => undefined);
   }
+  if (!facts.canAsk)
+    void unreadHint(facts).then((text) => text && emit({ type: "notice", text, level: "warning" }));
   const edits = started.then((running) => createUserEdits(running, supervisor));
   // It fails as the start does, and the start's failure is reported.
   edits.catch(() => undefined);

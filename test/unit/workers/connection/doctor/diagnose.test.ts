@@ -125,13 +125,14 @@ describe("configuration", () => {
   });
 
   test("files of a folder that is not trusted -> a warning names those that are there and not read", async () => {
-    const there = ["/work/app/.mcp.json", "/work/app/.pi/mcp.json"];
-    const machine = makeMachine({ kindOf: async (path) => (there.includes(path) ? "file" : "missing") });
-    const found = async (over: Parameters<typeof makeInput>[1]) =>
-      (await checkConfiguration(makeInput([], { machine, ...over }))).filter(
-        ({ severity }) => severity !== "ok" && severity !== "note",
-      );
-    expect(await found({ projectTrusted: false })).toEqual([
+    const cwd = await temporaryFolder();
+    await mkdir(join(cwd, ".pi"));
+    for (const file of [".mcp.json", ".pi/mcp.json"]) await writeFile(join(cwd, file), "{}");
+    const found = async (facts: object, over: Parameters<typeof makeInput>[1] = {}) =>
+      (
+        await checkConfiguration(makeInput([], { facts: { cwd, projectTrusted: false, ...facts }, ...over }))
+      ).filter(({ severity }) => severity !== "ok" && severity !== "note");
+    expect(await found({})).toEqual([
       {
         id: "consent",
         severity: "warning",
@@ -139,10 +140,10 @@ describe("configuration", () => {
         remedy: "/trust decides that, from the next start of Pi on.",
       },
     ]);
-    const read = { problems: [], questions: [], refused: [], files: there };
-    expect(await found({ projectTrusted: false, state: read })).toEqual([]);
-    expect(await found({ projectTrusted: false, named: "a" })).toEqual([]);
-    expect(await found({})).toEqual([]);
+    const [one] = await found({ configPath: join(".pi", "mcp.json") });
+    expect(one?.title).toContain("the servers of .mcp.json are not read");
+    expect(await found({}, { named: "a" })).toEqual([]);
+    expect(await found({ projectTrusted: true })).toEqual([]);
   });
 
   test.each([

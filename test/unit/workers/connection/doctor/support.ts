@@ -46,7 +46,7 @@ export const examined = (
 
 export const makeInput = (servers: readonly Examined[], over: Partial<DoctorInput> = {}): DoctorInput => ({
   state: { problems: [], files: [], questions: [], refused: [] },
-  projectTrusted: true,
+  facts: { cwd: "/work/app", projectTrusted: true },
   settings: DEFAULT_SETTINGS,
   servers,
   all: servers,
