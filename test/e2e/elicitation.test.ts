@@ -218,9 +218,8 @@ test("print mode calls a server that offers less to a client without questions -
     const run = { home: at, model: await model(script), extensions: [ENTRY], prompt: "go" };
     expect(await runPrint(run)).toMatchObject({ code: 0, stdout: "ok\n" });
   };
-  // Where only print mode has learned the server, and after that.
   for (let round = 0; round < 2; round++) {
-    await printed();
     expect(await found()).toContain("real__trigger-elicitation-request(");
+    await printed();
   }
 });

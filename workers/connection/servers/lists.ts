@@ -183,8 +183,7 @@ export abstract class ServerLists {
   /** The server may have been called, and have listed something itself, while the cache was read. */
   protected restoreLists(known: KnownTools): void {
     if (this.#mayOfferLess && !known.unattended) this.#attended = known.tools;
-    // With a person the server may offer more: it is learned as a new one.
-    if (this.hasOwnLists || (known.unattended && !this.#mayOfferLess)) return;
+    if (this.hasOwnLists) return;
     this.inherit({ ...known, held: known.tools, ...this.#listed });
     this.protocol = known.protocol;
     this.hasOwnLists = true;

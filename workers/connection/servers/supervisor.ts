@@ -128,8 +128,7 @@ export class Supervisor {
       this.#heldBack.delete(server.name);
       if (why !== undefined) server.holdBack(why);
       if (this.#context.onDemand) continue;
-      const isUnknown = !server.hasOwnLists || listsNothing(server);
-      if (isUnknown || server.definition.lifecycle !== "lazy") connectQuietly(server);
+      if (!entry || listsNothing(server) || server.definition.lifecycle !== "lazy") connectQuietly(server);
     }
   }
 

@@ -105,9 +105,7 @@ export function createRest(options: RestOptions): (checksum: number) => Promise<
       settings: catalogSettings(now.settings, options.files()),
       servers: servers.map((server) => {
         const { error, pid, protocol, sharing, signIn, waits, ...status } = server.status();
-        if (status.state === "disabled") return status;
-        // A search of a session with a person waits for the worker, which learns the server as a new one.
-        return { ...status, state: "idle", ...(server.isUnattended && { toolsKnown: false }) };
+        return status.state === "disabled" ? status : { ...status, state: "idle" };
       }),
       listed: running.state.files,
       traces: JSON.stringify(tracesOf(now, digest)),
