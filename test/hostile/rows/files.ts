@@ -215,7 +215,7 @@ const RULED: Row = {
   act: async (arena) => {
     await arena.status();
   },
-  check: (arena) => [...workerEnds(arena), ...untold(["opencode.jsonc"])(arena)],
+  check: (arena) => [...workerEnds(arena), ...untold(["opencode.json"])(arena)],
 };
 
 export const FILES: readonly Row[] = [...NO_FILES, ...ODD, RULED];

@@ -786,6 +786,16 @@ describe("/mcp import", () => {
 });
 
 describe("/mcp remove", () => {
+  test("says where what was typed stays", async () => {
+    const status = () => makeReport({ servers: [makeStatus("fs", { source: MINE })] });
+    const kept = ["/agent/mcp-keys/fs.KEY-00000000"];
+    const answers: Answers = { status, removeServer: () => ({ file: MINE, kept }) };
+    const ran = await run("remove", "fs", { script: ["Remove it"], answers });
+    expect(said(ran)).toBe(
+      "fs is removed from /agent/mcp.json. What you typed for it stays in /agent/mcp-keys/fs.KEY-00000000: the project's file of another branch or worktree may name it.",
+    );
+  });
+
   test("asks first, then says what was removed", async () => {
     const still = { file: "/project/.mcp.json", by: "project" as const };
     const status = () =>

@@ -3,6 +3,7 @@
  * among them. Reads each program's files as an import would. Must not: write, decide, or show a secret.
  */
 import { createHash } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
@@ -62,6 +63,7 @@ async function findHost(host: HostName, facts: ConfigFacts): Promise<HostFound |
     addAll(before, servers);
     addAll(found.problems, problems);
     found.files.push({ source, servers });
+    if (servers.length > 0) await nextTurn();
   }
   if (found.files.length === 0) return undefined;
   const last = new Map(before.map((server) => [`${server.origin} ${server.name}`, server]));

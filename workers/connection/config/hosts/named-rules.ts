@@ -71,7 +71,7 @@ function ruled(base: ServerDefinition, files: readonly NamedRules[]): ServerDefi
     server = laidOver({ ...server, replaced: undefined }, rules, last.source);
   }
   const others = said.map(({ source }) => source.file).filter((file) => file !== base.file);
-  return { ...server, overrides: [...base.overrides, ...others], replaced };
+  return { ...server, overrides: [...new Set([...base.overrides, ...others])], replaced };
 }
 
 /** What one server costs with the files up to each. */

@@ -5,6 +5,7 @@
  */
 import { lstat } from "node:fs/promises";
 import { homedir } from "node:os";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type {
   ConfigProblem,
   RegisteredServer,
@@ -203,6 +204,8 @@ async function readHost(host: HostName, reading: Reading): Promise<Pick<HostFile
     addAll(all.servers, servers);
     addAll(all.problems, problems);
     if (rules) ruling.push(rules);
+    // A clone can have many folders with files of many servers.
+    if (servers.length > 0) await nextTurn();
   }
   const { servers, problems } = await underRules(all.servers, ruling);
   return { servers, problems: [...problems, ...all.problems] };

@@ -346,6 +346,17 @@ describe("OpenCode", () => {
     expect(Object.keys(running(all))).toEqual(["gh"]);
   });
 
+  test("files that only rule a server are told once, and not its own", () => {
+    const { servers } = merged("opencode", [
+      ["user", { mcp: SERVERS, permission: { "*": "ask" } }],
+      ["project", { mcp: { gh: { enabled: true } }, permission: { "gh_*": "ask" } }],
+      ["last", { permission: { "*": "ask" } }],
+    ]);
+    const sources = hostSources("opencode", facts());
+    const project = sources.find(({ origin }) => origin === "project-file")?.file;
+    expect(servers.gh?.overrides).toEqual([project, sources.at(-1)?.file]);
+  });
+
   test("what a project's file lets run is not what the user's lets run", () => {
     const project = { mcp: SERVERS, permission: { "gh_*": "ask", gh_x: "allow" } };
     const user = { permission: { gh_y: "ask" } };
