@@ -24,8 +24,6 @@ import { renderersFor } from "./tools/rows.ts";
 import { createMcpAuthCommand, createMcpCommand } from "./ui/command/command.ts";
 
 export default function piMcpThreads(host: Pi): void {
-  // Pi's own flag: no server connects, and there is no tool of one.
-  if (process.argv.includes("--no-mcp")) return;
   const pi = guardHandlers(host);
   const location = fileURLToPath(import.meta.url);
   const owner = claim(pi, location);
@@ -41,6 +39,10 @@ export default function piMcpThreads(host: Pi): void {
     });
     return;
   }
+  registerFlag(pi, CONFIG_FLAG, "MCP file in place of the agent folder's mcp.json");
+  registerFlag(pi, SERVERS_FLAG, "The only MCP servers of the session, with commas between");
+  // Pi's own flag: no server connects, and there is no tool of one. Beside it our flags are none that Pi does not know.
+  if (process.argv.includes("--no-mcp")) return;
   const cwd = process.cwd();
   const configFile = configFileOf(flagOnCommandLine(CONFIG_FLAG), cwd);
   const only = onlyServersOf(flagOnCommandLine(SERVERS_FLAG) || process.env.MCP_SERVERS);
@@ -48,8 +50,6 @@ export default function piMcpThreads(host: Pi): void {
   const session = createSession(pi, { agentDir, cwd, configFile, only, location });
   session.register();
   pi.registerToolRenderer(renderersFor);
-  registerFlag(pi, CONFIG_FLAG, "MCP file in place of the agent folder's mcp.json");
-  registerFlag(pi, SERVERS_FLAG, "The only MCP servers of the session, with commas between");
   pi.registerCommand("mcp", createMcpCommand(session));
   pi.registerCommand("mcp-auth", createMcpAuthCommand(session));
   pi.on("session_start", ({ reason }, ctx) => {

@@ -142,7 +142,8 @@ test("MCP_SERVERS with a name that no file defines -> a notice says so; a sessio
 test("--no-mcp, Pi's own flag -> no tool of ours, no command, and no server runs", async () => {
   const at = await three();
   const scripted = await model([{ text: "ok" }, { text: "ok" }]);
-  const args = ["--no-mcp", "/mcp status"];
+  // A flag of ours beside it, as an alias may have, is none that Pi does not know.
+  const args = ["--no-mcp", "--mcp-servers", "one", "/mcp status"];
   const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, args, prompt: "go" });
   expect(run).toMatchObject({ code: 0, stdout: "ok\n", stderr: "" });
   // What is typed after /mcp is a message as any other, as it is with Pi's own MCP.

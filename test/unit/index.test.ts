@@ -24,11 +24,13 @@ test("a second copy, and many sessions of one process -> it registers nothing, a
   ]);
 });
 
-test("--no-mcp, Pi's own flag -> Pi hears of no tool, command, flag or handler", () => {
-  const never = new Proxy(createRecordingPi(), {
-    get: (_pi, part) => {
-      throw new Error(`${String(part)} was used`);
-    },
+const refuse = (): never => {
+  throw new Error("Pi was told of something");
+};
+
+test("--no-mcp, Pi's own flag -> Pi hears of no tool, command or handler", () => {
+  const never = Object.assign(createRecordingPi(), {
+    ...{ on: refuse, registerTool: refuse, registerCommand: refuse, registerToolRenderer: refuse },
   });
   process.argv.push("--no-mcp");
   onTestFinished(() => void process.argv.pop());

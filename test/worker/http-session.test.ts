@@ -77,7 +77,11 @@ function forgetful(status: number, body: string): { handler: Handler; lose: () =
         const { id: request } = asked.message;
         response
           .writeHead(status, { "content-type": "application/json" })
-          .end(body.replace('"ID"', JSON.stringify(request)));
+          .end(
+            body
+              .replace('"ID"', JSON.stringify(request))
+              .replace("SESSION", asked.headers["mcp-session-id"] as string),
+          );
       } else answerWell(asked, response);
     },
   };
@@ -90,6 +94,16 @@ const LOST: [string, number, string][] = [
     404,
     '{"jsonrpc":"2.0","error":{"code":-32603,"message":"Session not found"},"id":"ID"}',
   ],
+  ...[
+    "Session not found or expired",
+    "Session expired. Please reinitialize.",
+    "Invalid or expired session",
+    "No record of SESSION",
+  ].map((message): [string, number, string] => [
+    `404 with "${message}" for the request's own id`,
+    404,
+    `{"jsonrpc":"2.0","error":{"code":-32603,"message":"${message}"},"id":"ID"}`,
+  ]),
   [
     "400 with server-everything's words",
     400,
@@ -698,6 +712,7 @@ describe("a server with too much to do refuses a page of a list", () => {
     ["429 with Retry-After", 429, { "retry-after": "1" }, 1_000],
     ["503", 503, {}, 300],
     ["504", 504, {}, 300],
+    ["524", 524, {}, 300],
   ])(
     "%s -> that page alone is asked for again, no sooner than it may be",
     async (_n, status, headers, ms) => {

@@ -81,6 +81,10 @@ describe("preview", () => {
     const { code, message } = await failure(ask({ command: "x" }, "new", true));
     expect(code).toBe("bad_config");
     expect(message).toMatch(/mcp\.json:1:2 cannot be changed: not valid JSON/);
+    // The user's file that is broken counts as its strictest, also for what the project's file gets.
+    await put(projectFile(at), "{}");
+    await put(userFile(at), "{");
+    expect((await failure(ask({ command: "x" }, "new", true))).message).toContain(`${userFile(at)}:1:2`);
   });
 });
 
@@ -303,6 +307,8 @@ describe("add and remove", () => {
     await at.runtime.ask("addServer", { name: "one", entry, project: false });
     await at.runtime.ask("dropValues", { files: [file] });
     await stat(file);
+    // The command that reads the value has ended.
+    expect((await at.settled("one")).state).toBe("connected");
   });
 
   test("the project's file: private, and runs without another question", async () => {

@@ -109,13 +109,17 @@ async function settledStatus({ ask, onChange }: McpHost): Promise<StatusReport> 
 const isWrong = ({ servers, problems }: StatusReport): boolean =>
   problems.some(isOfWholeFile) || servers.some(({ state }) => state === "failed" || state === "needs-auth");
 
-/** Without a person the code says what `pi-mcp-threads list` says, and the notices have told what is wrong in the files. */
-async function status(ctx: PiContext, host: McpHost): Promise<string> {
+/**
+ * Without a person, the notices have told what is wrong in the files. `ofAll`: the code says then, as that of
+ * `pi-mcp-threads list`, whether all is well, and no server is connecting any more; else both are said of the named server alone.
+ */
+async function status(ctx: PiContext, host: McpHost, ofAll = true, only?: string): Promise<string> {
   const [report, unread] = await Promise.all([
-    ctx.hasUI ? host.ask("status", {}) : settledStatus(host),
+    ctx.hasUI || !ofAll ? host.ask("status", {}) : settledStatus(host),
     untrustedLine(ctx),
   ]);
-  if (isWrong(report)) endAs(ctx, "failed");
+  const judged = { ...report, servers: report.servers.filter(({ name }) => ofAll || name === only) };
+  if (isWrong(ofAll ? judged : { ...judged, problems: [] })) endAs(ctx, "failed");
   const isTold = !ctx.hasUI && areToldWhole(configLines(report));
   const text = renderStatus(report, { isTold });
   return unread === undefined ? text : `${text}\n${unread}`;
@@ -180,7 +184,7 @@ async function reconnect(server: string | undefined, ctx: PiContext, host: McpHo
   if (!(await mayInterrupt(server, ctx, host))) return;
   const done = host
     .ask("reconnect", { server })
-    .then(() => status(ctx, host))
+    .then(() => status(ctx, host, server === undefined, server))
     .then((text) => say(ctx, text));
   if (!ctx.hasUI) return done;
   let timer: NodeJS.Timeout | undefined;
@@ -218,7 +222,7 @@ async function tryNamed(name: string, ctx: PiContext, host: McpHost): Promise<st
     const takes = parametersIn(inputSchemaOf(found)).length > 0;
     return takes
       ? "Nobody can fill in its arguments here. pi-mcp-threads call takes them in one line."
-      : "Nobody can say yes to the call here. pi-mcp-threads call does not ask.";
+      : "Nobody can say yes to the call here. pi-mcp-threads call runs it; --yes answers a question of your rules.";
   }
   return tryTool(wanted, ctx, host, { signal: new AbortController().signal });
 }
@@ -314,7 +318,7 @@ const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given
     if (asked > 0) {
       await host.askConsents();
       // A dialog asks, and its answer has its own words.
-      return ctx.hasUI ? undefined : status(ctx, host);
+      return ctx.hasUI ? undefined : status(ctx, host, false);
     }
     return refused.length === 0 ? NOTHING_TO_ASK : refused.map(refusedLine).join("\n");
   },

@@ -11,10 +11,9 @@ import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { PromptHost } from "./use-prompt.ts";
 
 export function createPromptCommands(host: PromptHost) {
-  /** Command -> its server. Those that are gone are among them. */
-  const known = new Map<string, string>();
-  const isFull = (server: string): boolean =>
-    [...known.values()].filter((one) => one === server).length >= LIMITS.toldCommands;
+  const known = new Set<string>();
+  /** Server -> its commands, with those that are gone. */
+  const counts = new Map<string, number>();
   let isFirst = true;
   return {
     /** Registers the commands that Pi does not know yet. */
@@ -23,8 +22,10 @@ export function createPromptCommands(host: PromptHost) {
       const before = known.size;
       for (const { name: server, prompts = [] } of host.catalog().servers) {
         for (const { command: name, description = "MCP prompt" } of prompts) {
-          if (known.has(name) || isFull(server)) continue;
-          known.set(name, server);
+          const count = counts.get(server) ?? 0;
+          if (known.has(name) || count >= LIMITS.toldCommands) continue;
+          counts.set(server, count + 1);
+          known.add(name);
           host.pi.registerCommand(name, {
             description,
             getArgumentCompletions: async (typed) =>

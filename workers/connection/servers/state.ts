@@ -128,7 +128,7 @@ const reconnectLater = ({ lifecycle, reconnectMs }: LifecyclePolicy, failures: n
  */
 const pauseMs = ({ data }: ThreadsError, tookMs: number): number =>
   Math.min(
-    Math.max(LIMITS.retrySoonestMs, Number(data?.retryAfterMs ?? LIMITS.retryTimes * tookMs)),
+    Math.max(LIMITS.retrySoonestMs, Number(data?.retryAfterMs) || LIMITS.retryTimes * tookMs),
     LIMITS.retryAfterFailureMs,
   );
 

@@ -147,14 +147,19 @@ const lacksRoom = ({ target, sandbox }: ServerDefinition): boolean =>
   target.kind === "stdio" &&
   isFromRegistry([target.command, ...target.args]);
 
-/** Throws `bad_config` if the file could not take the entry, so that nothing is tried in vain. */
+/**
+ * Throws `bad_config` if the file could not take the entry, so that nothing is tried in vain; and if a broken file of the user
+ * counts as its strictest, in which the trial would fail for a reason that nobody has written.
+ */
 async function previewServer(
   proposal: ProposedServer,
   running: RunningConfiguration,
 ): Promise<ServerPreview> {
   const { file, mistakes, definition } = await parseProposed(proposal, running);
   const { name, entry } = proposal;
-  if (definition) editAdded(await textOf(file), [{ name, entry }], { file, replace: true });
+  const own = configSources(running.facts).filter(({ origin }) => origin === "user");
+  const looked = definition ? new Set([file, ...own.map((source) => source.file)]) : [];
+  for (const one of looked) editAdded(await textOf(one), [{ name, entry }], { file: one, replace: true });
   const line = definition && shownLine(definition, true);
   const existing = running.configured(proposal.name);
   return {

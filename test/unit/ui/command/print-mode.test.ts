@@ -134,6 +134,23 @@ test.each([
   expect((await print("doctor", { diagnose })).code).toBe(code);
 });
 
+const QUESTION = { server: "theirs", hash: "h", question: "Run it?" };
+test.each([
+  ["reconnect", 1],
+  ["reconnect fine", undefined],
+  ["reconnect bad", 1],
+  ["trust", undefined],
+])("%s, where one server of two has failed -> code %s", async (args, code) => {
+  const servers = [FAILED, makeStatus("fine", { state: "connected" })];
+  const report = { ...makeReport({ servers }), questions: args === "trust" ? [QUESTION] : [] };
+  const { code: found } = await print(args, {
+    reconnect: () => undefined,
+    status: () => report,
+    askConsents: () => undefined,
+  });
+  expect(found).toBe(code);
+});
+
 test.each<[string, Answers]>([
   ["reconnect", { reconnect: () => undefined, status: () => makeReport({ servers: [FAILED] }) }],
   ["add", {}],

@@ -153,16 +153,21 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
 /** Codes with which servers of the old era refuse a request that no handshake came before, or of a session that they do not know. */
 export const NO_SESSION: ReadonlySet<number> = new Set([-32000, -32001, -32600, -32601]);
 
-/** The whole of a server's words must mean the session of MCP: a browser's or a terminal's has a name or a story. */
-const UNKNOWN_SESSION =
-  /^(?:bad request: |not found: )?(?:(?:no|invalid|unknown|missing|expired) (?:valid )?(?:mcp[- ])?session(?:[- ]?id)?(?: provided| found)?|(?:the )?(?:mcp[- ])?session(?:[- ]?id)? (?:is |was |has |does )?(?:not found|expired|unknown|terminated|invalid|not exist))[.!]?$/i;
+const LOST = "(?:not found|not exist|expired|unknown|terminated|closed|invalid)";
+/** A server's sentence must mean the session of MCP: a browser's or a terminal's has a name or a story. */
+const UNKNOWN_SESSION = new RegExp(
+  String.raw`^(?:bad request: |not found: )?(?:(?:no|invalid|unknown|missing|expired)(?: or \w+)? (?:valid )?(?:mcp[- ])?session(?:[- ]?id)?(?: provided| found)?|(?:the )?(?:mcp[- ])?session(?:[- ]?id)? (?:is |was |has |does )?${LOST}(?: or ${LOST})?)(?:[.,!].*)?$`,
+  "is",
+);
 
 /**
- * Whether an error for a request's own id is about the session and not about the request: by a code of servers that know no
- * session, or by its words. An error about the parameters may name any session, such as one that the model asked for.
+ * Whether an error for a request's own id is about the session, of this id, and not about the request: by a code of servers that
+ * know no session, or by its words. An error about the parameters may name any other session, such as one that the model asked for.
  */
-export const isAboutSession = ({ code, message }: RpcError): boolean =>
-  NO_SESSION.has(code) || (code !== INVALID_PARAMS && UNKNOWN_SESSION.test(message.trim()));
+export const isAboutSession = ({ code, message }: RpcError, id: string | undefined): boolean =>
+  NO_SESSION.has(code) ||
+  (id !== undefined && message.includes(id)) ||
+  (code !== INVALID_PARAMS && UNKNOWN_SESSION.test(message.trim()));
 
 /**
  * A server that has no session at all may answer 400 with words in place of 404: server-everything names the session, and the
@@ -221,7 +226,11 @@ export function classifyFailure(error: unknown): HttpFailure {
 }
 
 /** Of a server, or of a gateway before it, that may take the same request later. 500 and 501 say nothing of that. */
-const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
+const PASSING: ReadonlySet<number> = new Set([
+  ...[408, 429, 502, 503, 504],
+  // Cloudflare's own, for a server that it does not reach, and of APIs that have too much to do.
+  ...[520, 521, 522, 523, 524, 529],
+]);
 
 /** Whether the same request may be taken later. */
 export const isPassing = (failure: HttpFailure): boolean =>

@@ -372,7 +372,7 @@ export class StreamableHttpTransport extends HttpTransport {
     // Some servers send a proper answer with an error status, also with one that says of others that they know no session.
     const { kind } = classifyFailure(error);
     const isAnswer = (answered: RpcError): boolean =>
-      kind === "rejected" || (kind === "session-lost" && !isAboutSession(answered));
+      kind === "rejected" || (kind === "session-lost" && !isAboutSession(answered, sessionId));
     await receive(body, {
       ...this.stream,
       hand: (answer) => {
