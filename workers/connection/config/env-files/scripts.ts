@@ -54,8 +54,8 @@ const ENDINGS = [".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", "
 const ENDINGS_ON_WINDOWS = [...ENDINGS, ".com", ".exe", ".bat", ".cmd", ".ps1"];
 /** As Windows also names a file: no list of a folder has that name. */
 const SHORT_NAME = /~\d+$/;
-/** Names of one folder that are listed. */
-const FOLDER_NAMES = 100_000;
+/** Names of folders that one look lists, all together: a clone may have thousands of links to one large folder. */
+const LISTED_NAMES = 10_000;
 /** What stands between words of a shell, of a program's text, and of a list of options or folders. */
 const BETWEEN = /[\s"'`=:;,|&()<>[\]{}]+/;
 /** An option of one letter with its value in one word (`-f./hook.awk`), and a file whose content is the value (`@file`). */
@@ -65,22 +65,6 @@ const DATA_FILE = /\.(?:jsonl?|ndjson|db|sqlite\d?|duckdb|kuzu|parquet|[ct]sv|tx
 
 /** A name without what some file systems take for equal, so that no file is missed: it is looked for by its own name then. */
 const folded = (name: string): string => name.normalize("NFKD").toUpperCase().toLowerCase();
-
-/** The names in a folder; undefined: not all can be known. On Windows no other machine is asked for them. */
-async function namesIn(folder: string, platform: NodeJS.Platform): Promise<Set<string> | undefined> {
-  if (platform === "win32" && (await wayTo(folder, platform)).isRemote) return undefined;
-  const names = new Set<string>();
-  try {
-    for await (const { name } of await opendir(folder, { bufferSize: 1_000 })) {
-      if (names.size === FOLDER_NAMES) return undefined;
-      names.add(folded(name));
-    }
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return code === "ENOENT" || code === "ENOTDIR" ? names : undefined;
-  }
-  return names;
-}
 
 /** The texts of an entry that may name files. The command is searched for unless it is a path. */
 function textsOf({ target }: ServerDefinition): string[] {
@@ -101,6 +85,7 @@ export class ScriptReader {
   readonly #listed = new Map<string, Promise<Set<string> | undefined>>();
   #clone: Promise<string | undefined> | undefined;
   #words = 0;
+  #names = 0;
 
   constructor(facts: PathFacts & EnvFolders) {
     this.#facts = facts;
@@ -175,10 +160,28 @@ export class ScriptReader {
     const file = this.#fileOf(name, cwd);
     if (isRemotePath(file, platform)) return false;
     const folder = dirname(file);
-    const listed = this.#listed.get(folder) ?? namesIn(folder, platform);
+    const listed = this.#listed.get(folder) ?? this.#namesIn(folder);
     this.#listed.set(folder, listed);
     const names = await listed;
     return names === undefined || names.has(folded(basename(file)));
+  }
+
+  /** The names in a folder; undefined: not all can be known. On Windows no other machine is asked for them. */
+  async #namesIn(folder: string): Promise<Set<string> | undefined> {
+    const platform = this.#platform;
+    if (this.#names > LISTED_NAMES) return undefined;
+    if (platform === "win32" && (await wayTo(folder, platform)).isRemote) return undefined;
+    const names = new Set<string>();
+    try {
+      for await (const { name } of await opendir(folder, { bufferSize: 1_000 })) {
+        if (++this.#names > LISTED_NAMES) return undefined;
+        names.add(folded(name));
+      }
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      return code === "ENOENT" || code === "ENOTDIR" ? names : undefined;
+    }
+    return names;
   }
 
   /** A text that changes with the file; undefined if the word names no file that the clone or the package decides. */

@@ -418,10 +418,10 @@ describe("the way to a file", () => {
     expect(await look()).not.toEqual(first);
   });
 
-  /** The requests to the file system while this is done. */
-  async function requests(work: () => Promise<unknown>): Promise<number> {
+  /** The requests to the file system while this is done. `FSREQCALLBACK`: those for the next names of an open folder. */
+  async function requests(work: () => Promise<unknown>, kind = "FSREQPROMISE"): Promise<number> {
     let count = 0;
-    const hook = createHook({ init: (_id, type) => void (type === "FSREQPROMISE" && count++) }).enable();
+    const hook = createHook({ init: (_id, type) => void (type === kind && count++) }).enable();
     await work().finally(() => hook.disable());
     return count;
   }
@@ -443,6 +443,25 @@ describe("the way to a file", () => {
     });
     expect(found).toMatchObject({ names: ["w7.js"] });
     expect(count).toBeLessThan(2 * 4_000);
+  });
+
+  test("a hundred links to one folder of 1,000 names -> ten are listed, and what is behind the last one is found", async () => {
+    const cwd = await temporaryFolder();
+    await put(join(cwd, "d", "w99.js"), "1");
+    for (let at = 1; at < 1_000; at++) await writeFile(join(cwd, "d", `f${at}`), "");
+    const links = Array.from({ length: 100 }, (_, at) => `l${at}`);
+    for (const link of links) await symlink("d", join(cwd, link));
+    const words = links.map((link, at) => `${link}/w${at}`);
+    const one = await requests(() => script(cwd, words.slice(0, 1)), "FSREQCALLBACK");
+    let found: unknown;
+    const all = await requests(async () => {
+      found = await script(cwd, words);
+    }, "FSREQCALLBACK");
+    expect(found).toMatchObject({ names: ["l99/w99.js"] });
+    expect(one).toBeGreaterThan(0);
+    expect(all).toBeGreaterThan(one);
+    // The eleventh is begun.
+    expect(all).toBeLessThanOrEqual(11 * one);
   });
 
   test.each([
