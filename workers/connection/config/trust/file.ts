@@ -89,14 +89,24 @@ function without(known: readonly Consent[], others: readonly Consent[]): Consent
   return known.filter((consent) => !keys.has(keyOf(consent)));
 }
 
+/** Answers of this session that the file lacks, over what it holds. A permission gives way to whatever is not older. */
+function laidOver(known: readonly Consent[], unwritten: readonly Consent[]): readonly Consent[] {
+  if (unwritten.length === 0) return known;
+  const decidedAt = new Map(known.map((consent) => [keyOf(consent), consent.decidedAt]));
+  const counted = unwritten.filter(
+    (consent) => consent.decision !== "allowed" || consent.decidedAt > (decidedAt.get(keyOf(consent)) ?? 0),
+  );
+  return [...without(known, counted), ...counted];
+}
+
 async function add(
   file: string,
   added: readonly Consent[],
-  { holds, replaces }: { holds: () => Promise<boolean>; replaces: boolean },
+  { holds, replacing }: { holds: () => Promise<boolean>; replacing: readonly Consent[] },
 ): Promise<Consent[]> {
   const loaded = await load(file);
   const known = loaded.state === "usable" ? loaded.consents : [everythingAwaits(Date.now())];
-  const all = merge(replaces ? without(known, added) : known, added);
+  const all = merge(without(known, replacing), [...replacing, ...added]);
   await writeFileAtomic(file, `${JSON.stringify({ version: VERSION, consents: all }, null, 2)}\n`, {
     beforeReplace: async (target) => {
       // A process that was suspended for long has lost the lock, and the text that it read may be old.
@@ -108,17 +118,17 @@ async function add(
 }
 
 /**
- * Adds decisions; with `replaces`, also a record that awaits an answer takes the place of a decision. A newer one replaces an older one about the same server. Gives everything that the file then
- * holds, also the decisions of other processes. Throws what the file system throws, or if the lock was not free in
- * time.
+ * Adds decisions: first those of `replacing`, where also a record that awaits an answer takes the place of a decision. A newer one
+ * replaces an older one about the same server. Gives everything that the file then holds, also the decisions of other
+ * processes. Throws what the file system throws, or if the lock was not free in time.
  */
 export async function remember(
   file: string,
   added: readonly Consent[],
-  replaces = false,
+  replacing: readonly Consent[] = [],
 ): Promise<Consent[]> {
   const { target } = await nodeFiles.find(file);
-  return withLock(target, { files: nodeFiles }, (holds) => add(file, added, { holds, replaces }));
+  return withLock(target, { files: nodeFiles }, (holds) => add(file, added, { holds, replacing }));
 }
 
 const FULL =
@@ -127,13 +137,15 @@ const FULL =
 /** Never throws. `log` gets a line for each write that failed. */
 export async function openStore(file: string, log: (problem: string) => void) {
   const { consents: known, problem: unreadable } = await loadTrust(file);
-  let consents = known;
+  let consents: readonly Consent[] = known;
+  /** The person's answers that the file lacks, since it could not be written. Each holds until there is a newer one. */
+  let unwritten: readonly Consent[] = [];
   let unwritable: ConfigProblem | undefined;
   let full: ConfigProblem | undefined;
 
   /**
    * Adds decisions, here in any case and in the file if possible. Gives the problem if the file cannot be written,
-   * with this remedy. `replaces`: as for `remember`.
+   * with this remedy. `replaces`: also a record that awaits an answer takes the place of a decision.
    */
   const add = async (
     added: readonly Consent[],
@@ -141,11 +153,20 @@ export async function openStore(file: string, log: (problem: string) => void) {
     replaces = false,
   ): Promise<ConfigProblem | undefined> => {
     const wasFull = consents.some(isEverything);
+    // What an answer forbids is written late rather than never. Of a yes the person was told that it holds for this session only.
+    const late = without(unwritten, added).filter(({ decision }) => decision !== "allowed");
+    const answers = added.filter(({ decision }) => replaces || decision !== "awaiting");
     try {
-      consents = await remember(file, added, replaces);
+      const held = await remember(file, replaces ? [] : added, [...late, ...(replaces ? added : [])]);
+      unwritten = without(
+        unwritten.filter((consent) => !late.includes(consent)),
+        answers,
+      );
+      consents = laidOver(held, unwritten);
       unwritable = undefined;
     } catch (error) {
       consents = [...without(consents, added), ...added];
+      unwritten = merge([...without(unwritten, answers), ...answers], []);
       const message = `it cannot be written (${reasonOf(error)})`;
       unwritable = { severity: "error", file, message, remedy };
       log(`${file}: ${message}`);

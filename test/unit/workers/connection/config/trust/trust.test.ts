@@ -305,6 +305,88 @@ describe("an answer", () => {
   });
 });
 
+describe("an answer that could not be written", () => {
+  const servers = [onFile("a"), onFile("b")];
+  const decideOn = async (consents: Consents) => {
+    const decision = await consents.decide(servers);
+    consents.accept(decision);
+    const { allowed, pending, refused } = decision;
+    return { allowed: allowed.map(({ name }) => name), pending: names(pending), refused: names(refused) };
+  };
+  const answerOf = async (consents: Consents, name: string, decision: "allowed" | "refused") => {
+    const asked = (await consents.decide(servers)).pending.find((one) => one.definition.name === name);
+    if (!asked) throw new Error(`${name} is not asked about`);
+    await consents.answer(asked, decision);
+  };
+  const takeBack = async (consents: Consents, name: string) =>
+    consents.takeBack(consents.decisions.find(({ server }) => server === name)?.id ?? "");
+  /** While `answer` runs, a folder is in the file's place. */
+  const unwritten = async ({ agentDir }: At, answer: () => Promise<void>) => {
+    const file = join(agentDir, "mcp-trust.json");
+    const had = await rename(file, `${file}.away`).then(
+      () => true,
+      () => false,
+    );
+    await mkdir(file);
+    await expect(answer()).rejects.toMatchObject({ code: "bad_config" });
+    await rm(file, { recursive: true });
+    if (had) await rename(`${file}.away`, file);
+  };
+  const written = async (at: At) =>
+    (await trustOf(at)).map(({ server, decision }) => `${server} ${decision}`).sort();
+
+  test("a permission that was taken back -> it stays so after the next answer, which writes it as well", async () => {
+    const at = await place();
+    const consents = await openAt(at);
+    await answerOf(consents, "a", "allowed");
+    await unwritten(at, () => takeBack(consents, "a"));
+    expect(await decideOn(consents)).toEqual({ allowed: [], pending: ["a", "b"], refused: [] });
+    await answerOf(consents, "b", "allowed");
+    expect(await decideOn(consents)).toEqual({ allowed: ["b"], pending: ["a"], refused: [] });
+    expect(await written(at)).toEqual(["a awaiting", "b allowed"]);
+    expect(await decideOn(await openAt(at))).toEqual({ allowed: ["b"], pending: ["a"], refused: [] });
+    await answerOf(consents, "a", "allowed");
+    expect(await decideOn(consents)).toEqual({ allowed: ["a", "b"], pending: [], refused: [] });
+    expect(await written(at)).toEqual(["a allowed", "b allowed"]);
+  });
+
+  test("two in a row, the second one a refusal -> both stay so after the next answer, which writes them as well", async () => {
+    const at = await place();
+    const consents = await openAt(at);
+    await answerOf(consents, "a", "allowed");
+    await unwritten(at, () => takeBack(consents, "a"));
+    await unwritten(at, () => answerOf(consents, "b", "refused"));
+    expect(await decideOn(consents)).toEqual({ allowed: [], pending: ["a"], refused: ["b"] });
+    await consents.allowAsUser(onFile("c"));
+    expect(await decideOn(consents)).toEqual({ allowed: [], pending: ["a"], refused: ["b"] });
+    expect(await written(at)).toEqual(["a awaiting", "b refused", "c allowed"]);
+  });
+
+  test("a yes -> it holds for this session only, as was said, and gives way to a later no of another session", async () => {
+    const at = await place();
+    const [consents, other] = [await openAt(at), await openAt(at)];
+    const decisions = () => consents.decisions.map(({ server, decision }) => `${server} ${decision}`).sort();
+    await unwritten(at, () => answerOf(consents, "a", "allowed"));
+    await answerOf(consents, "b", "refused");
+    expect(decisions()).toEqual(["a allowed", "b refused"]);
+    expect(await written(at)).toEqual(["b refused"]);
+    await answerOf(other, "a", "refused");
+    await consents.allowAsUser(onFile("c"));
+    expect(decisions()).toEqual(["a refused", "b refused", "c allowed"]);
+    expect(await decideOn(consents)).toEqual({ allowed: [], pending: [], refused: ["a", "b"] });
+  });
+
+  test("a yes that is taken back -> the question is open, and the file has that", async () => {
+    const at = await place();
+    const consents = await openAt(at);
+    await unwritten(at, () => answerOf(consents, "a", "allowed"));
+    await takeBack(consents, "a");
+    await answerOf(consents, "b", "allowed");
+    expect(await decideOn(consents)).toEqual({ allowed: ["b"], pending: ["a"], refused: [] });
+    expect(await written(at)).toEqual(["a awaiting", "b allowed"]);
+  });
+});
+
 describe("a file of consents that cannot be used", () => {
   test.each([
     ["half of it", '{"version":3,"consents":[{'],
