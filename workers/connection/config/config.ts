@@ -187,9 +187,12 @@ class Running implements RunningConfiguration {
   }
 
   async takeBack(id: string): Promise<void> {
+    const written = this.#consents.takeBack(id);
     try {
-      await this.#consents.takeBack(id);
+      // It no longer counts already: what it allowed does not run on while another process has the file.
+      await Promise.all([written, this.#reapply()]);
     } finally {
+      // What the write has brought: answers of other sessions, or that the file cannot be written.
       await this.#reapply();
     }
   }

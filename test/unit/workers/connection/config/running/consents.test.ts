@@ -2,7 +2,7 @@
  * Owns: what a project's files, which a model can write, may run: asked once, allowed, refused, put off, remembered
  * across sessions, and asked again after a change; on real files and a real mcp-trust.json, without Pi.
  */
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { SessionFacts } from "../../../../../../src/shared/protocol/session.ts";
@@ -118,6 +118,40 @@ describe("a server of .mcp.json", () => {
     expect(await decisionsOf(home)).toEqual(["shared awaiting"]);
     await answer(pi, "shared", "allowed");
     expect(pi.runs()).toEqual(["own", "shared"]);
+  });
+
+  test("taken back while another process holds mcp-trust.json -> it stops before that is written", async () => {
+    const [home, pi] = await openShared();
+    await answer(pi, "shared", "allowed");
+    const written = Promise.withResolvers<void>();
+    const { promise: locked, resolve: isLocked } = Promise.withResolvers<void>();
+    const other = withLock(join(home.agentDir, "mcp-trust.json"), { files: nodeFiles }, async () => {
+      isLocked();
+      await written.promise;
+    });
+    await locked;
+    const takenBack = pi.running.takeBack(pi.running.decisions[0]?.id ?? "");
+    await becomes(() => pi.effects.at(-1), "mcp.json: - shared");
+    expect([pi.runs(), pi.asked()]).toEqual([[], ["shared"]]);
+    expect(await decisionsOf(home)).toEqual(["shared allowed"]);
+    written.resolve();
+    await Promise.all([other, takenBack]);
+    expect([pi.runs(), pi.asked()]).toEqual([[], ["shared"]]);
+    expect(await decisionsOf(home)).toEqual(["shared awaiting"]);
+  });
+
+  test("taken back, and that cannot be written -> it stops, and the person hears of it", async () => {
+    const [home, pi] = await openShared();
+    await answer(pi, "shared", "allowed");
+    const file = join(home.agentDir, "mcp-trust.json");
+    await rm(file);
+    await mkdir(file);
+    await expect(pi.running.takeBack(pi.running.decisions[0]?.id ?? "")).rejects.toMatchObject({
+      code: "bad_config",
+      remedy: "Your answer holds for this session only.",
+    });
+    expect([pi.runs(), pi.asked()]).toEqual([[], ["shared"]]);
+    expect(pi.running.state.problems).toMatchObject([{ file, severity: "error" }]);
   });
 
   test("the file is another one by the time of the answer -> the answer allows nothing, the new one is asked for", async () => {
