@@ -218,6 +218,12 @@ function issuerQuestion(
 /** A challenge that wants more scope is not met by tokens that exist already. */
 const isStepUp = ({ challenge }: SignInTarget): boolean => challenge?.error === "insufficient_scope";
 
+/** Whether a sign-in with this scope has all rights that the server wants. Another sign-in than a step-up wants none. */
+export function isEnough(scope: string | undefined, target: SignInTarget): boolean {
+  const granted = new Set(scopesOf(scope ?? ""));
+  return !isStepUp(target) || scopesOf(target.challenge?.scope ?? "").every((right) => granted.has(right));
+}
+
 /** The stored client, whether it may be used again, and the scope to ask for. */
 export function wantedOf(
   { target, context: { plan }, parts, deadClient }: Preparation,

@@ -16,6 +16,7 @@ import { endingWith } from "../requests/requests.ts";
 import { Listeners } from "./callback.ts";
 import {
   exchange,
+  isEnough,
   PARTS,
   type Prepared,
   prepare,
@@ -39,10 +40,16 @@ type DevicePrepared = Extract<Prepared, { kind: "device" }>;
 /** Most sign-ins have a browser. */
 const device = () => import("./device.ts");
 
-/** Which sign-in is stored: renewals keep its id. Undefined: the store cannot be read, of which the next request tells. */
-const storedIn = ({ store }: SignInTarget): Promise<{ id: string | undefined } | undefined> =>
+/** What tells which sign-in is stored, and for what. `id`: renewals keep it. */
+interface Stored {
+  id: string | undefined;
+  scope: string | undefined;
+}
+
+/** Undefined: the store cannot be read, of which the next request tells. */
+const storedIn = ({ store }: SignInTarget): Promise<Stored | undefined> =>
   store.read().then(
-    ({ record }) => ({ id: record?.id }),
+    ({ record }) => ({ id: record?.id, scope: record?.scope }),
     () => undefined,
   );
 
@@ -66,7 +73,7 @@ class Flow {
   #isOver = false;
   #beginning: Promise<SignInStep> | undefined;
   /** What was stored when the sign-in began. */
-  #before: { id: string | undefined } | undefined;
+  #before: Stored | undefined;
 
   constructor(target: SignInTarget, signIns: SignIns, deadClient: string | undefined) {
     this.target = target;
@@ -208,8 +215,8 @@ class Flow {
   }
 
   /**
-   * Settles when the user has signed in in another session of Pi, which has the same store: nobody answers here then. Rejects
-   * when this sign-in ends.
+   * Settles when the user has signed in in another session of Pi, which has the same store, and has there the rights for which
+   * the server has asked here: nobody answers here then. Rejects when this sign-in ends.
    */
   async #elsewhere(): Promise<undefined> {
     const { parts, options } = this.#signIns;
@@ -218,6 +225,8 @@ class Flow {
       await sleep(parts.limits.lookMs, undefined, { signal, ref: false });
       const now = this.#before && (await storedIn(this.target));
       if (now?.id === undefined || now.id === this.#before?.id) continue;
+      // The call would be refused again, which counts as a sign-in that has not given the rights.
+      if (!isEnough(now.scope, this.target)) continue;
       options.log.info(`${this.target.server}: the user has signed in in another session`);
       return undefined;
     }

@@ -9,6 +9,7 @@ import { SignInProblem } from "../../../../../../workers/connection/auth/model/m
 import { createKey } from "../../../../../../workers/connection/auth/requests/dpop.ts";
 import { recordOf } from "../../../../../../workers/connection/auth/sign-in/prepare.ts";
 import { formatRecord, parseRecord } from "../../../../../../workers/connection/auth/store/record.ts";
+import { known } from "../../../../../../workers/shared/json.ts";
 import { authServer, contextOf, discoveredOf, publicClient } from "../grants/support.ts";
 import {
   browse,
@@ -263,6 +264,18 @@ describe("the user signs in in another session meanwhile", () => {
     ...{ id, access_token: `access-${id}` },
   });
 
+  /** Settles when the sign-in has looked at what is stored now, and has gone on after that. */
+  const looked = ({ store }: Awaited<ReturnType<typeof opened>>["target"]): Promise<void> => {
+    const { read } = store;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let looks = 0;
+    store.read = async () => {
+      if (++looks > 2) resolve();
+      return read();
+    };
+    return promise;
+  };
+
   test("-> signed in, nothing is stored again, and nothing listens", async () => {
     const all = await world({}, LOOKS);
     const { step, target } = await opened(all, "linear", { record: ofSession(all, "old") });
@@ -280,18 +293,30 @@ describe("the user signs in in another session meanwhile", () => {
   ])("another session %s -> it waits on", async (_what, token) => {
     const all = await world({}, LOOKS);
     const { step, target } = await opened(all, "linear", { record: ofSession(all, "old") });
-    const { read } = target.store;
-    const looked = Promise.withResolvers<void>();
-    let looks = 0;
-    target.store.read = async () => {
-      if (++looks > 2) looked.resolve();
-      return read();
-    };
     target.store.record = token === undefined ? undefined : { ...ofSession(all, "old"), access_token: token };
-    await looked.promise;
+    await looked(target);
     expect(all.ends).toEqual([]);
     await browse(step.url);
     expect(await all.ended()).toMatchObject({ ok: true });
+  });
+
+  test.each([
+    ["less than the rights for which it asks", "read"],
+    ["rights that nobody has named", undefined],
+  ])("with %s -> it waits on, until a sign-in has them", async (_what, scope) => {
+    const all = await world({}, LOOKS);
+    const challenge = { scheme: "Bearer", error: "insufficient_scope", scope: "write  read" };
+    const signedIn = (id: string, more: object) => ({ ...ofSession(all, id), ...more });
+    const { target } = await opened(all, "linear", {
+      challenge,
+      record: signedIn("old", { scope: "read" }),
+    });
+    target.store.record = signedIn("less", known({ scope }));
+    await Promise.race([looked(target), all.ended()]);
+    expect(all.ends).toEqual([]);
+    target.store.record = signedIn("enough", { scope: "read admin write" });
+    expect(await all.ended()).toEqual({ ok: true, tools: 23 });
+    expect(all.server.asked).not.toContain("POST /token");
   });
 });
 
