@@ -2,19 +2,19 @@
  * Owns: what a session in which nobody can be asked, as `pi -p`, leaves for one with a person: real threads, and the real
  * server-everything, which lists more tools to a client that takes questions.
  */
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readCatalog } from "../../src/catalog/store.ts";
 import type { ServerStatus } from "../../src/shared/protocol/session.ts";
 import type { Rest } from "../../src/shared/snapshot/rest.ts";
-import { createPlace, endAll, everything, type Place, type Started, start } from "./support.ts";
+import { createPlace, endAll, everything, fixture, type Place, type Started, start } from "./support.ts";
 
 const ASKS = "trigger-elicitation-request";
 
-const session = async (place: Place, canAsk: boolean): Promise<Started> => {
+const session = async (place: Place, canAsk: boolean, entry = everything()): Promise<Started> => {
   const { checksum: snapshotChecksum } = readCatalog(place.agentDir, place);
-  const at = await start({ s: everything() }, { place, facts: { canAsk, snapshotChecksum } });
+  const at = await start({ s: entry }, { place, facts: { canAsk, snapshotChecksum } });
   expect(await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual([]);
   return at;
 };
@@ -28,6 +28,14 @@ const known = async (at: Started): Promise<ServerStatus> => {
 const atNextStart = ({ agentDir, cwd }: Place): string[] => {
   const catalog = readCatalog(agentDir, { cwd });
   return Array.from({ length: catalog.count }, (_, at) => catalog.tool(at).tool);
+};
+
+/** When the tools of the cache's entry were listed. */
+const listedAt = async ({ agentDir }: Place): Promise<number> => {
+  const { servers } = JSON.parse(await readFile(join(agentDir, "mcp-cache.json"), "utf8")) as {
+    servers: { s: { cachedAt: number } };
+  };
+  return servers.s.cachedAt;
 };
 
 /** Whether the next session may rest on that snapshot. */
@@ -78,4 +86,39 @@ test("a new server is first known where nobody can be asked -> all sessions know
   expect(atNextStart(place)).toContain(ASKS);
   const next = await session(place, true);
   expect(await known(next)).toMatchObject({ state: "idle", toolCount: learned.toolCount });
+}, 120_000);
+
+test("a tool gets another name, and a session in which nobody can be asked is the first to see it -> later ones know both, as long as the old list counts, until one with a person sees it", async () => {
+  const place = await createPlace();
+  const file = join(place.agentDir, "tools.json");
+  const entry = fixture("listed.mjs", { TOOLS_FILE: file });
+  const offer = (...names: string[]) => writeFile(file, JSON.stringify(names.map((name) => ({ name }))));
+  await offer("a", "b");
+  const first = await session(place, true, entry);
+  expect((await known(first)).toolCount).toBe(2);
+  await endAll(first);
+  const age = await listedAt(place);
+
+  await offer("a", "c");
+  const print = await session(place, false, entry);
+  await print.call("s", "a");
+  expect((await known(print)).toolCount).toBe(2);
+  await endAll(print);
+  expect(atNextStart(place)).toEqual(["a", "b", "c"]);
+  expect(await listedAt(place)).toBe(age);
+
+  const next = await session(place, false, entry);
+  expect(await known(next)).toMatchObject({ state: "idle", toolCount: 3 });
+  await next.call("s", "c");
+  await endAll(next);
+  expect(atNextStart(place)).toEqual(["a", "b", "c"]);
+  expect(await listedAt(place)).toBe(age);
+
+  const person = await session(place, true, entry);
+  expect(await known(person)).toMatchObject({ state: "idle", toolCount: 3 });
+  await person.call("s", "c");
+  expect((await known(person)).toolCount).toBe(2);
+  await endAll(person);
+  expect(atNextStart(place)).toEqual(["a", "c"]);
+  expect(await listedAt(place)).toBeGreaterThan(age);
 }, 120_000);

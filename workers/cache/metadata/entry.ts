@@ -97,9 +97,10 @@ function lastUsed(entry: StoredEntry, nowMs: number): number | undefined {
 const isUseDue = (entry: StoredEntry, nowMs: number): boolean =>
   nowMs - (lastUsed(entry, nowMs) ?? 0) > LIMITS.usedEveryMs;
 
-/** An unchanged listing is written to the file at most once a day, not at every start. */
-const isListingDue = (entry: StoredEntry, nowMs: number): boolean =>
-  !isFresh(entry, nowMs) || nowMs - (entry.cachedAt as number) > LIMITS.usedEveryMs;
+/** An unchanged listing is written to the file at most once a day, not at every start, and never if it is no younger. */
+const isListingDue = (entry: StoredEntry, { cachedAt }: CacheEntry, nowMs: number): boolean =>
+  entry.cachedAt !== cachedAt &&
+  (!isFresh(entry, nowMs) || nowMs - (entry.cachedAt as number) > LIMITS.usedEveryMs);
 
 /** Whether nobody has used the entry for thirty days. An entry without a time belongs to others and stays. */
 function isUnused(entry: unknown, nowMs: number): boolean {
@@ -227,7 +228,7 @@ function put(slots: Slots, server: string, entry: CacheEntry, nowMs: number): bo
   if (
     before &&
     sameContent(before, merged) &&
-    !isListingDue(before, nowMs) &&
+    !isListingDue(before, entry, nowMs) &&
     !staysFresher(before, entry, nowMs)
   )
     return false;

@@ -13,6 +13,8 @@ import type { CacheWorker } from "./cache-worker.ts";
 import { EntryStore, LeftOutServers, leftOutPath } from "./kept.ts";
 import { type CatalogFacts, catalogFacts, leftOutNotice, lineNotice, ServerNotices } from "./notices.ts";
 import {
+  asNext,
+  type CatalogSource,
   isNothing,
   offersNewPrompts,
   PublishLoop,
@@ -57,6 +59,8 @@ export class CatalogPublisher {
   readonly #notices: ServerNotices;
   #checksum: number | undefined;
   #published: PublishTask | undefined;
+  /** Checksum of the last snapshot that was kept for the next session with more than main has. */
+  #keptMore: number | undefined;
   /** Main has only a part of the last publication, because some of it was withdrawn. */
   #isPartial = false;
   /** Settles when the snapshots so far are in their file, or could not be written. */
@@ -68,9 +72,11 @@ export class CatalogPublisher {
     this.#options = options;
     this.#times = options.times ?? publishTimes();
     this.#checksum = options.knownChecksum;
+    this.#keptMore = options.knownChecksum;
     this.#store = new EntryStore(cache, cachePath, { hashOf, servers });
     this.#loop = new PublishLoop(async () => {
       const isWhole = await this.#publish();
+      if (this.#leavesOutKnown) await this.#keepMore();
       const checksum = isWhole ? this.#checksum : undefined;
       if (checksum !== undefined) this.#keeping = this.#keeping.then(() => options.onKept?.(checksum));
     });
@@ -151,12 +157,17 @@ export class CatalogPublisher {
     await this.#store.finish();
   }
 
+  /** Whether the next session, which may have a person, is to know more than this one, in which nobody can be asked. */
+  get #leavesOutKnown(): boolean {
+    return this.#options.servers().some(({ withLeftOut }) => withLeftOut);
+  }
+
   /** The current catalog, without the tools of servers that are left out. */
-  #task(): PublishTask {
+  #task(as: (server: Server) => CatalogSource = (server) => server): PublishTask {
     const { servers, settings, configFiles } = this.#options;
     const enabled = servers().filter((server) => server.definition.enabled);
     const leftOut = enabled.map(({ name }) => name).filter((name) => this.#leftOut.has(name));
-    return withoutToolsOf(publishTask(enabled, settings(), configFiles()), new Set(leftOut));
+    return withoutToolsOf(publishTask(enabled.map(as), settings(), configFiles()), new Set(leftOut));
   }
 
   /** Answers whether main has every tool of every server now. */
@@ -166,8 +177,7 @@ export class CatalogPublisher {
     this.#store.store();
     for (const { name } of task.servers)
       if (this.#leftOut.has(name)) this.#notices.notify(leftOutNotice(name));
-    // Where a server lists less because nobody can be asked, the next session, which may have a person, starts with what was kept.
-    const isKept = !this.#options.servers().some((server) => server.leavesOutKnown);
+    const isKept = !this.#leavesOutKnown;
     const isWhole = isKept && !task.servers.some(({ name }) => this.#leftOut.has(name));
     if (this.#isPublished(task)) return isWhole;
     // A snapshot that main has only a part of is sent again, whatever its checksum.
@@ -187,6 +197,20 @@ export class CatalogPublisher {
     this.#checksum = result.checksum;
     this.#send(result, { isNew: result.checksum !== known, hasNewPrompts, isKept });
     return isWhole && leftOut.length === 0;
+  }
+
+  /** Has a snapshot kept for the next start that has more tools than main's, unless the file holds it. */
+  async #keepMore(): Promise<void> {
+    const { cache, snapshotPath } = this.#options;
+    const path = snapshotPath();
+    const task = this.#task(asNext);
+    const stored = this.#keptMore === undefined ? {} : { stored: { path, checksum: this.#keptMore } };
+    const limits = { limitMs: this.#times.wholeMs, signal: this.#lifetime.signal };
+    const result = await cache.publish({ ...task, ...stored }, limits);
+    if (!result?.snapshot) return;
+    const { snapshot, checksum } = result;
+    this.#keptMore = checksum;
+    this.#keeping = this.#keeping.then(() => cache.keepSnapshot({ path, snapshot, isNew: true }));
   }
 
   /** Whether main has this catalog already, as after an edit of a timeout. Found without building an index. */

@@ -11,6 +11,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { isObject } from "../../../src/shared/protocol/values.ts";
 import { writeFileAtomic } from "../../shared/files/file-system.ts";
 import { readRegularText } from "../../shared/files/read-regular.ts";
+import { readList } from "../../shared/listed.ts";
 import type { Log } from "../../shared/log.ts";
 import type { CacheEntry, StoreTask } from "../../shared/tasks.ts";
 import { cacheIdentity } from "../config/entry/cache-identity.ts";
@@ -29,7 +30,7 @@ export type StoredServer = Pick<
   | "instructions"
   | "protocol"
   | "isUnattended"
-  | "leavesOutKnown"
+  | "withLeftOut"
 >;
 
 /** Answers the hash of the definition that a server has now; empty if it is unknown. */
@@ -85,8 +86,6 @@ export class EntryStore {
 
   async #storeNow(): Promise<void> {
     const hashOf = this.#hashOf;
-    // A session with a person would know less after one without.
-    for (const one of this.#unsaved) if (one.leavesOutKnown) this.#unsaved.delete(one);
     const current = new Set(this.#servers());
     // The hash is that of the definition now: what a server listed that an edit has replaced since is another program's. Without
     // a hash an entry would be found by no later session.
@@ -101,12 +100,12 @@ export class EntryStore {
   }
 }
 
-/** `cachedAt`: in milliseconds since the epoch. */
-export function toEntry(server: StoredServer, configHash: string, cachedAt: number): CacheEntry {
-  const { tools = [], resources, prompts, skills, instructions, protocol } = server;
+/** `nowMs`: in milliseconds since the epoch. */
+export function toEntry(server: StoredServer, configHash: string, nowMs: number): CacheEntry {
+  const { tools = [], withLeftOut, resources, prompts, skills, instructions, protocol } = server;
   return {
     configHash,
-    tools,
+    tools: withLeftOut ? readList(withLeftOut.tools) : tools,
     ...(resources ? { resources: resources.resources, resourceTemplates: resources.templates } : {}),
     ...(prompts ? { prompts } : {}),
     ...(skills ? { skills } : {}),
@@ -114,7 +113,7 @@ export function toEntry(server: StoredServer, configHash: string, cachedAt: numb
     ...(protocol ? { protocol } : {}),
     signs: true,
     ...(server.isUnattended ? { unattended: true } : {}),
-    cachedAt,
+    cachedAt: withLeftOut?.cachedAt ?? nowMs,
   };
 }
 

@@ -19,7 +19,7 @@ import type {
 import type { Settings } from "../config/entry/settings.ts";
 import { connectsShared, type Server } from "../servers/server.ts";
 import { skillTools } from "../skills/tools.ts";
-import { exposedTools, grantedWishes, NO_TOOLS, prefixOf } from "../tools/listed.ts";
+import { exposedTools, grantedWishes, NO_TOOLS, prefixOf, type ToolServer } from "../tools/listed.ts";
 import type { CacheWorker } from "./cache-worker.ts";
 
 const DESCRIPTION_CHARS = 250;
@@ -35,11 +35,25 @@ const firstLine = (text: string | undefined): string | undefined =>
     ?.replace(/^#+\s*/, "")
     .slice(0, DESCRIPTION_CHARS);
 
+/** A server as a catalog has it. */
+export type CatalogSource = ToolServer & Pick<Server, "prompts" | "instructions">;
+
+/** The server as the next session may know it. */
+export function asNext(server: Server): CatalogSource {
+  const { name, definition, withLeftOut, resources, skills, prompts, instructions, redact } = server;
+  if (!withLeftOut) return server;
+  const { tools: held } = withLeftOut;
+  return {
+    ...{ name, definition, held, tools: readList(held), resources, skills, prompts, instructions, redact },
+    excludes: (tool) => server.excludes(tool),
+  };
+}
+
 const noPrompts: CachedPrompt[] = [];
 const commandsMade = new WeakMap<object, { prompts: object; commands: PromptCommand[] }>();
 
 /** The prompts and skills that become commands: the same list for the same lists, by which new ones are known. */
-function commandsOf(server: Server): PromptCommand[] {
+function commandsOf(server: CatalogSource): PromptCommand[] {
   const prompts = server.definition.exposePrompts ? (server.prompts ?? noPrompts) : noPrompts;
   if (!server.skills) return prompts;
   const skills = skillTools(server, server.tools ?? NO_TOOLS);
@@ -59,7 +73,7 @@ const CODE = basename(import.meta.url);
 
 /** Everything that the tools of a server are made of, as a hash. */
 function listedOf(
-  { held, resources, skills, definition }: Server,
+  { held, resources, skills, definition }: CatalogSource,
   { directTools }: Settings,
   wished: ReadonlySet<string> | undefined,
 ): string {
@@ -73,7 +87,7 @@ function listedOf(
 
 /** The tools as they are now, made when somebody reads them. */
 function laterTools(
-  { name, definition, held, resources, skills }: Server,
+  { name, definition, held, resources, skills }: CatalogSource,
   settings: Settings,
   wished: ReadonlySet<string> | undefined,
 ): () => PublishedTool[] {
@@ -89,7 +103,7 @@ function laterTools(
 }
 
 function catalogServer(
-  server: Server,
+  server: CatalogSource,
   settings: Settings,
   wished: ReadonlySet<string> | undefined,
 ): CatalogServer {
@@ -117,7 +131,7 @@ function catalogServer(
 
 /** `configFiles`: the files that the configuration was read from. */
 export const publishTask = (
-  servers: readonly Server[],
+  servers: readonly CatalogSource[],
   settings: Settings,
   configFiles: readonly string[],
 ): PublishTask => {

@@ -36,9 +36,13 @@ export interface KnownTools {
   prompts?: CachedPrompt[] | undefined;
   skills?: CachedSkill[] | undefined;
   protocol?: StoredProtocol | undefined;
-  /** As `CacheEntry` has it. */
+  /** As `CacheEntry` has them. */
   unattended?: true | undefined;
+  cachedAt?: number | undefined;
 }
+
+/** A list of tools and when it was listed, in milliseconds since the epoch. */
+type Dated = Pick<KnownTools, "tools" | "cachedAt">;
 
 /**
  * Whether the server lists nothing at all, as far as it is known. That is as good as unknown: a gateway answers so while its
@@ -70,6 +74,21 @@ const maySkip = (error: unknown, { transport }: Connection): boolean =>
   error instanceof ThreadsError &&
   (isBusy(error) || (error.code === "connect_timeout" && transport !== "stdio"));
 
+/**
+ * Both lists as one. Undefined: the second has nothing more, or one server may not list as much as that. A server whose tools have
+ * other names in each session would have more of them after each.
+ */
+function withMissing(listed: readonly CachedTool[], { tools, cachedAt }: Dated): Dated | undefined {
+  const known = readList(tools);
+  const now = new Map(listed.map((tool) => [tool.name, tool]));
+  if (known.every(({ name }) => now.has(name))) return undefined;
+  const merged = new Map([...known.map((tool) => [tool.name, tool] as const), ...now]);
+  if (merged.size > LIMITS.toolsPerServer) return undefined;
+  const all = keepSame(known, [...merged.values()]);
+  if (all !== known && JSON.stringify(all).length > LIMITS.listBytes) return undefined;
+  return { tools: all === known ? tools : all, cachedAt };
+}
+
 export abstract class ServerLists {
   /** The tools, which may not have been read yet. Undefined until a list came from the server or the cache. */
   held: ToolList | undefined;
@@ -88,7 +107,9 @@ export abstract class ServerLists {
   hasOwnLists = false;
   readonly #mayAsk: boolean;
   /** What sessions with a person know, in one that can ask nobody. */
-  #attended: ToolList | undefined;
+  #attended: Dated | undefined;
+  /** `withLeftOut` of these lists. */
+  #merged: { held: ToolList; attended: Dated; made: Dated | undefined } | undefined;
   protected readonly lifetime = new AbortController();
   /** When the tools were asked for that the server listed last, by `performance.now`. */
   #listedAtMs = Number.NEGATIVE_INFINITY;
@@ -126,11 +147,17 @@ export abstract class ServerLists {
     return this.#mayOfferLess && !this.#attended;
   }
 
-  /** Whether the server has listed less than sessions with a person know: what is kept for the next session stays as it is. */
-  get leavesOutKnown(): boolean {
-    if (!this.#attended || this.held === this.#attended) return false;
-    const listed = new Set(this.tools?.map(({ name }) => name));
-    return readList(this.#attended).some(({ name }) => !listed.has(name));
+  /**
+   * What the next session may know, if the server has listed less than sessions with a person know: nobody can tell whether it leaves
+   * a tool out or has it no longer, so these go as they would without this session, by their age. The same list for the same lists.
+   */
+  get withLeftOut(): Dated | undefined {
+    const { held } = this;
+    const attended = this.#attended;
+    if (!attended || !held || held === attended.tools) return undefined;
+    if (this.#merged?.held !== held || this.#merged.attended !== attended)
+      this.#merged = { held, attended, made: withMissing(readList(held), attended) };
+    return this.#merged.made;
   }
 
   /** Undefined until a list came from the server or the cache. The same list stays the same object. */
@@ -182,7 +209,7 @@ export abstract class ServerLists {
 
   /** The server may have been called, and have listed something itself, while the cache was read. */
   protected restoreLists(known: KnownTools): void {
-    if (this.#mayOfferLess && !known.unattended) this.#attended = known.tools;
+    if (this.#mayOfferLess && !known.unattended) this.#attended = known;
     if (this.hasOwnLists) return;
     this.inherit({ ...known, held: known.tools, ...this.#listed });
     this.protocol = known.protocol;

@@ -98,8 +98,9 @@ export interface ServerContext {
 }
 
 /** Whether the server is to be connected, and may run already, for another session. */
-export const connectsShared = ({ definition: { enabled, lifecycle, shared } }: Server): boolean =>
-  enabled && lifecycle !== "lazy" && shared === true;
+export const connectsShared = ({
+  definition: { enabled, lifecycle, shared },
+}: Pick<Server, "definition">): boolean => enabled && lifecycle !== "lazy" && shared === true;
 
 export class Server extends ServerLists {
   readonly log;

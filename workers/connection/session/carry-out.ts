@@ -280,10 +280,12 @@ const knownTools = ({
   skills,
   protocol,
   unattended,
+  cachedAt,
 }: KnownEntry): KnownTools => ({
   tools,
   protocol,
   unattended,
+  cachedAt,
   instructions,
   skills: skills && normalizeSkills(skills).slice(0, LIMITS.skillsPerServer),
   prompts: prompts && normalizePrompts(prompts).slice(0, LIMITS.resourcesPerServer),

@@ -209,7 +209,7 @@ export function mergeListed(
 }
 
 /** A server as this folder sees it. */
-interface ToolServer {
+export interface ToolServer {
   name: string;
   definition: ServerDefinition;
   held: ToolList | undefined;

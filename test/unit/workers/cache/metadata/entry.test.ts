@@ -331,6 +331,11 @@ describe("changeSlots: what is written, and how often", () => {
     expect(changeOf({ s: stored }, { entries: { s: entry("h") } }) !== undefined).toBe(written);
   });
 
+  test("the same, two days old and listed by nobody since -> not written", () => {
+    const known = entry("h", { cachedAt: NOW - 2 * DAY });
+    expect(changeOf({ s: known }, { entries: { s: known } })).toBeUndefined();
+  });
+
   test("used after more than a day -> the time is written once a day, also for a moved entry", () => {
     const old = entry(HASH_A, { cachedAt: NOW - 2 * DAY });
     for (const key of ["s", variantKey("s", HASH_A)]) {

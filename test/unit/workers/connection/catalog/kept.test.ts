@@ -27,7 +27,7 @@ const server = (name: string, over: Partial<StoredServer> = {}): StoredServer =>
   instructions: undefined,
   protocol: undefined,
   isUnattended: false,
-  leavesOutKnown: false,
+  withLeftOut: undefined,
   ...over,
 });
 
@@ -55,6 +55,11 @@ function openStore(answers: readonly boolean[] = [], hashes: Record<string, stri
 
 test.each<[string, Partial<StoredServer>, object]>([
   ["tools alone", {}, {}],
+  [
+    "what sessions with a person know, and it has left out",
+    { withLeftOut: { tools: [{ name: "t" }, { name: "asks" }], cachedAt: 3 } },
+    { tools: [{ name: "t" }, { name: "asks" }], cachedAt: 3 },
+  ],
   ["no tools yet", { tools: undefined }, { tools: [] }],
   ["what was listed where nobody can be asked", { isUnattended: true }, { unattended: true }],
   [
