@@ -75,6 +75,11 @@ export function parseOverride(
   return { override: Object.fromEntries(kept), mistakes: all };
 }
 
+const rulesIn = (server: ServerDefinition): OwnRules => {
+  const { enabled, directTools, exposure, toolExposure, includeTools, excludeTools, skills } = server;
+  return { enabled, directTools, exposure, toolExposure, includeTools, excludeTools, skills };
+};
+
 /**
  * The rules of the user's own files for a server; undefined for a server that a project itself defines and of which they
  * say nothing. What they say of any other server, no project's file may lift.
@@ -82,9 +87,14 @@ export function parseOverride(
 function ownRules(base: ServerDefinition): OwnRules | undefined {
   const isTheirs = base.project && base.origin !== "package" && !base.userKeys?.length;
   if (base.userRules || isTheirs) return base.userRules;
-  const { enabled, directTools, exposure, toolExposure, includeTools, excludeTools, skills } = base;
-  return { enabled, directTools, exposure, toolExposure, includeTools, excludeTools, skills };
+  return rulesIn(base);
 }
+
+/** The user's rules with what a file of the user's says after a project's: nothing of that may be lifted either. */
+const withUsers = (rules: OwnRules, said: Override, now: OwnRules): OwnRules => ({
+  ...rules,
+  ...Object.fromEntries(Object.entries(now).filter(([key]) => Object.hasOwn(said, key))),
+});
 
 /** Minutes until an unused server is stopped; 0: never. The setting is for lazy servers; an entry may set it for any. */
 export const idleMinutesOf = (
@@ -147,7 +157,7 @@ export function applyOverride(
     }),
     definedByProject,
     overrides,
-    userRules: userRules ?? base.userRules,
+    userRules: userRules ?? (base.userRules && withUsers(base.userRules, override, rulesIn(definition))),
     enabledIn,
     enabledByProject,
     replaced,
