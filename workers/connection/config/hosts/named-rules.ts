@@ -54,24 +54,43 @@ function laidOver(base: ServerDefinition, rules: Override, by: ConfigSource): Se
   return ruled === base ? applyOverride(base, OFF, by) : ruled;
 }
 
-/** The files that say something of a server, those of its own side first: the user's, or the project's. */
-function ruled(base: ServerDefinition, files: readonly NamedRules[]): ServerDefinition {
-  const said = files.flatMap(({ of, source }) => {
-    const rules = of(base.name);
-    return rules ? [{ rules, source }] : [];
-  });
-  const replaced = base.replaced && ruled(base.replaced, files);
-  const isOwn = ({ source }: { source: ConfigSource }): boolean =>
-    isProject(source.origin) === isProject(base.origin);
-  let server = base;
-  for (const side of [said.filter(isOwn), said.filter((one) => !isOwn(one))]) {
-    const last = side.at(-1);
-    if (!last) continue;
-    const rules = side.map((one) => one.rules).reduce(joined);
-    server = laidOver({ ...server, replaced: undefined }, rules, last.source);
-  }
-  const others = said.map(({ source }) => source.file).filter((file) => file !== base.file);
-  return { ...server, overrides: [...new Set([...base.overrides, ...others])], replaced };
+/** What the files of one side, the user's or the project's, say of a server, and the last of them. */
+interface Side {
+  rules: Override;
+  source: ConfigSource;
+}
+
+type Apply = (server: ServerDefinition) => ServerDefinition;
+
+/** Lays what the files say over servers: of its own side first, the user's or the project's. A name is looked for once. */
+function laying(files: readonly NamedRules[]): Apply {
+  const known = new Map<string, { said: Side[]; users?: Side; projects?: Side }>();
+  const sideOf = (said: Side[]): Side | undefined => {
+    const last = said.at(-1);
+    return last && { rules: said.map((one) => one.rules).reduce(joined), source: last.source };
+  };
+  const look = (name: string) => {
+    const said = files.flatMap(({ of, source }) => {
+      const rules = of(name);
+      return rules ? [{ rules, source }] : [];
+    });
+    const [users, projects] = [false, true].map((is) =>
+      sideOf(said.filter(({ source }) => isProject(source.origin) === is)),
+    );
+    const found = { said, ...(users && { users }), ...(projects && { projects }) };
+    known.set(name, found);
+    return found;
+  };
+  const apply: Apply = (base) => {
+    const { said, users, projects } = known.get(base.name) ?? look(base.name);
+    const replaced = base.replaced && apply(base.replaced);
+    let server = base;
+    for (const side of isProject(base.origin) ? [projects, users] : [users, projects])
+      if (side) server = laidOver({ ...server, replaced: undefined }, side.rules, side.source);
+    const others = said.map(({ source }) => source.file).filter((file) => file !== base.file);
+    return { ...server, overrides: [...new Set([...base.overrides, ...others])], replaced };
+  };
+  return apply;
 }
 
 /** What one server costs with the files up to each. */
@@ -116,43 +135,87 @@ const lostTool = ({ file }: ConfigSource, { name }: ServerDefinition, tool: stri
 
 export interface RulesOver {
   /** A server with all that the files say of it. */
-  apply: (server: ServerDefinition) => ServerDefinition;
+  apply: Apply;
   /** Complete when all servers have been asked for. */
   problems: ConfigProblem[];
   /** What one server costs. */
   steps: number;
 }
 
-/** `servers`: of all files of the program. If there are too many rules, none is known, and no server may run without them. */
+/** With each exception that is lost told once for its file. */
+function telling(apply: Apply, files: readonly NamedRules[], problems: ConfigProblem[]): Apply {
+  const untold = new Set(files);
+  return (server) => {
+    for (const one of untold) {
+      const lost = one.lost?.(server.name);
+      if (lost === undefined) continue;
+      untold.delete(one);
+      problems.push(lostTool(one.source, server, lost));
+    }
+    return apply(server);
+  };
+}
+
+const offBy = (source: ConfigSource): NamedRules => ({ count: 0, steps: 1, of: () => OFF, source });
+
+const isUsers = ({ origin }: ConfigSource): boolean => !isProject(origin);
+
+/** Also one that a project has only switched on. */
+const isUsersServer = ({ project, enabledByProject }: ServerDefinition): boolean =>
+  !project || enabledByProject !== undefined;
+
+const withReplaced = (server: ServerDefinition): ServerDefinition[] => [
+  server,
+  ...(server.replaced ? withReplaced(server.replaced) : []),
+];
+
+/**
+ * What is known although all rules are too many: the user's own ones, laid over the user's own servers, whatever a project adds.
+ * What is off for rules of the user's, no file of a project switches on; undefined: the user's own rules are too many, too.
+ */
+function usersAlone(servers: readonly ServerDefinition[], files: readonly NamedRules[]): Apply | undefined {
+  const own = files.filter(({ source }) => isUsers(source));
+  const names = new Set(
+    servers
+      .flatMap(withReplaced)
+      .filter(isUsersServer)
+      .map(({ name }) => name),
+  );
+  if (overflow(names.size, own)) return undefined;
+  const theirs = files.filter(({ source }) => !isUsers(source)).map(({ source }) => offBy(source));
+  const overUsers = laying([...own, ...theirs.slice(-1)]);
+  const overTheirs = laying([...own.map(({ source }) => offBy(source)), ...theirs].slice(0, 1));
+  const apply: Apply = (base) => {
+    const replaced = base.replaced && apply(base.replaced);
+    const over = isUsersServer(base) ? overUsers : overTheirs;
+    return { ...over({ ...base, replaced: undefined }), replaced };
+  };
+  return apply;
+}
+
+/** `servers`: of all files of the program. If there are too many rules, no server may run without those that are not known. */
 export function rulesOver(servers: readonly ServerDefinition[], files: readonly NamedRules[]): RulesOver {
   const tooMuch = overflow(servers.length, files);
-  if (!tooMuch) {
-    const steps = stepsUpTo(files).at(-1) ?? 0;
-    const untold = new Set(files);
-    const problems: ConfigProblem[] = [];
-    const apply = (server: ServerDefinition): ServerDefinition => {
-      for (const one of untold) {
-        const lost = one.lost?.(server.name);
-        if (lost === undefined) continue;
-        untold.delete(one);
-        problems.push(lostTool(one.source, server, lost));
-      }
-      return ruled(server, files);
+  const problems: ConfigProblem[] = [];
+  if (!tooMuch)
+    return {
+      apply: telling(laying(files), files, problems),
+      problems,
+      steps: stepsUpTo(files).at(-1) ?? 0,
     };
-    return { apply, problems, steps };
-  }
-  const { source, message } = tooMuch;
-  const off = { count: 0, steps: 1, of: () => OFF, source };
+  const own = files.filter(({ source }) => isUsers(source));
+  const alone = usersAlone(servers, files);
+  const isTheirs = alone !== undefined && own.length === files.length;
+  problems.push({
+    ...{ severity: "warning", file: tooMuch.source.file, line: 1, column: 1 },
+    message: `${tooMuch.message}, so the${isTheirs ? " project's" : ""} servers of this program are off`,
+    remedy: "Remove rules or servers that you do not need.",
+  });
+  const off = offBy((own.at(-1) ?? tooMuch).source);
   return {
-    apply: (server) => ruled(server, [off]),
-    problems: [
-      {
-        ...{ severity: "warning", file: source.file, line: 1, column: 1 },
-        message: `${message}, so the servers of this program are off`,
-        remedy: "Remove rules or servers that you do not need.",
-      },
-    ],
-    steps: off.steps,
+    apply: alone ? telling(alone, own, problems) : laying([off]),
+    problems,
+    steps: (stepsUpTo(own).at(-1) ?? 0) + 1,
   };
 }
 
