@@ -129,8 +129,9 @@ function overflow(
 
 const lostTool = ({ file }: ConfigSource, { name }: ServerDefinition, tool: string): ConfigProblem => ({
   ...{ severity: "warning", file, line: 1, column: 1, key: shownKey([name, tool]) },
-  message: "is an exception from what a rule of the file denies; here that rule counts for it as well",
-  remedy: "Deny less there, or write the server into your own mcp.json.",
+  message:
+    "is an exception from what a rule of the file denies or asks about; here that rule counts for it as well",
+  remedy: "Deny less there, name the tools one by one, or write the server into your own mcp.json.",
 });
 
 export interface RulesOver {

@@ -2,6 +2,7 @@
  * The row of OpenCode, whose two versions write much in different ways: config.ts and paths.ts of OpenCode, config/mcp.ts of its
  * version 2, and opencode.ai/docs/config, mcp-servers and permissions. Pure.
  */
+import { namePrefixes, serverPrefix } from "../../../../src/shared/naming.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { pathsOf } from "../entry/interpolate.ts";
 import type { Override } from "../entry/override.ts";
@@ -92,27 +93,97 @@ function written({ tools, permission }: Data): Rule[] {
 interface OwnRule {
   pattern: string;
   rule: Rule[1];
+  /** The end of the server's part of the name there that the pattern is compared with, too. */
+  own: string;
   /** It fits no more tools here than in OpenCode. */
   isExact: boolean;
   /** Of `tools`: what is switched off there, no `permission` switches on. */
   isSwitch: boolean;
 }
 
+/** What stands before a tool's own name in the other names that rules of ours fit, as `namesInRules` makes them. */
+const startsOf = (server: string): string[] => [...namePrefixes(server), `${serverPrefix(server)}_`, "_"];
+
+/** Whether a literal part of a pattern may lie in the start of a name, further than in `own`, which OpenCode compares as well. */
+function reachesInto(start: string, part: string, own: string): boolean {
+  if (start.includes(part)) return true;
+  for (let at = Math.max(0, start.length - part.length); at < start.length; at++) {
+    const overlap = start.slice(at);
+    if (part.startsWith(overlap) && !own.endsWith(overlap)) return true;
+  }
+  return false;
+}
+
+/**
+ * Whether a pattern may fit a tool by another name that rules of ours fit, and not in OpenCode. `own`: the end of the server's part
+ * of the name there that the pattern is compared with, too. It may say so of a pattern that does not: fewer tools are there then.
+ */
+function fitsMore(pattern: string, own: string, starts: readonly string[]): boolean {
+  if (pattern.endsWith("*") && matchesPattern(pattern, own)) return false;
+  const [head = "", ...parts] = pattern.split("*");
+  return starts.some((start) =>
+    head === ""
+      ? parts.some((part) => part !== "" && reachesInto(start, part, own))
+      : start.startsWith(head) || head.startsWith(start),
+  );
+}
+
+/**
+ * What OpenCode does with the tool, or what is stricter: a rule with a sign for a single character fits more tools here, and a file
+ * that says nothing of the tool leaves it to another one, which may ask.
+ */
+function ruleOn(tool: string, rules: readonly OwnRule[], otherwise: Rule[1]): Rule[1] {
+  const fitting = rules.filter(
+    ({ pattern, own, rule, isExact }) => (isExact || rule !== "allow") && matchesPattern(pattern, own + tool),
+  );
+  const sure = fitting.findLast(({ rule, isExact }) => isExact || rule === "deny")?.rule;
+  return sure === "deny" ? sure : (fitting.at(-1)?.rule ?? otherwise);
+}
+
+/**
+ * With a rule before the exceptions for each tool that one of them would fit by another name of it: the exception for `gh_x` of the
+ * server gh would count for its tool `x` as well.
+ */
+function withNamesakes(rules: readonly OwnRule[], starts: readonly string[]): OwnRule[] {
+  const at = rules.findLastIndex(({ rule }) => rule !== "allow") + 1;
+  if (at === 0) return [...rules];
+  const namesakes = rules.flatMap(({ pattern, rule, isExact, isSwitch }): OwnRule[] => {
+    if (rule === "deny" || !isExact || pattern.includes("*")) return [];
+    const tools = starts
+      .filter((start) => pattern.startsWith(start))
+      .map((start) => pattern.slice(start.length));
+    return tools.flatMap((tool): OwnRule[] => {
+      const counts = ruleOn(
+        tool,
+        rules.filter((one) => one.isSwitch === isSwitch),
+        isSwitch ? "allow" : "ask",
+      );
+      return tool === "" || counts === "allow"
+        ? []
+        : [{ pattern: tool, own: "", rule: counts, isExact: true, isSwitch }];
+    });
+  });
+  return [...rules.slice(0, at), ...namesakes, ...rules.slice(at)];
+}
+
 function rulesFor(server: string, all: readonly Rule[]): OwnRule[] {
   const prefix = `${server.replace(/[^\w-]/g, "_")}_`;
-  return all.flatMap(([pattern, rule, isSwitch]): OwnRule[] => {
+  const starts = startsOf(server);
+  const found = all.flatMap(([pattern, rule, isSwitch]): OwnRule[] => {
     const star = pattern.search(/[*?]/);
     const head = star === -1 ? pattern : pattern.slice(0, star);
     // Patterns have no sign for a single character here.
-    const plain = (rest: string): OwnRule[] => {
-      const isExact = rest !== "" && !rest.includes("?");
-      return isExact || rule !== "allow"
-        ? [{ pattern: rest.replaceAll("?", "*") || "*", rule, isExact, isSwitch }]
-        : [];
-    };
-    if (head.startsWith(prefix)) return plain(pattern.slice(prefix.length));
-    return star !== -1 && prefix.startsWith(head) ? plain(pattern.slice(star)) : [];
+    const plain = (rest: string, own: string): OwnRule => ({
+      pattern: rest.replaceAll("?", "*") || "*",
+      ...{ own, rule, isSwitch },
+      isExact: rest !== "" && !rest.includes("?") && !(rest.includes("*") && fitsMore(rest, own, starts)),
+    });
+    if (head.startsWith(prefix)) return [plain(pattern.slice(prefix.length), "")];
+    return star !== -1 && prefix.startsWith(head)
+      ? [plain(pattern.slice(star), prefix.slice(head.length))]
+      : [];
   });
+  return withNamesakes(found, starts);
 }
 
 /** Each `deny` that no later rule lifts as a whole, with the first later rule that is an exception from it. */
@@ -124,6 +195,18 @@ const denials = (rules: readonly OwnRule[]): { at: number; pattern: string; exce
     const exception = later.find((one) => matchesPattern(pattern, one.pattern));
     return [{ at, pattern, ...(exception && { exception }) }];
   });
+
+/** An exception that would count for more tools here, and so counts for none. */
+function unkept(rules: readonly OwnRule[]): string | undefined {
+  const before = new Set<string>();
+  for (const { pattern, rule, isExact, isSwitch } of rules) {
+    const stricter = rule === "allow" ? ["ask", "deny"] : ["deny"];
+    if (!isExact && rule !== "deny" && stricter.some((one) => before.has(`${isSwitch} ${one}`)))
+      return pattern;
+    before.add(`${isSwitch} ${rule}`);
+  }
+  return undefined;
+}
 
 interface Taken {
   includeTools?: string[];
@@ -156,7 +239,7 @@ function taken(rules: readonly OwnRule[]): Taken {
   return {
     ...(includeTools && { includeTools }),
     excludeTools: [...switches.excludeTools, ...permissions.excludeTools],
-    lost: switches.lost ?? permissions.lost,
+    lost: switches.lost ?? permissions.lost ?? unkept(rules),
   };
 }
 
@@ -164,7 +247,9 @@ function taken(rules: readonly OwnRule[]): Taken {
 function asOverride(rules: readonly OwnRule[]): Override | undefined {
   const last = rules.findLastIndex(({ rule }) => rule !== "allow");
   if (last === -1) return undefined;
-  const asks = rules.filter(({ rule }, at) => rule === "ask" || (rule === "allow" && at > last));
+  const asks = rules.filter(
+    ({ rule, isExact }, at) => rule === "ask" || (rule === "allow" && isExact && at > last),
+  );
   const { lost: _, ...tools } = taken(rules);
   return {
     ...tools,
