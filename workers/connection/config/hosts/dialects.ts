@@ -244,7 +244,7 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
           Array.isArray(names) ? names : [],
         ),
       );
-      return { count: 0, steps: 1, of: (name) => (off.has(name) ? OFF : undefined) };
+      return { count: 0, of: (name) => (off.has(name) ? OFF : undefined) };
     },
     // It listens on `localhost`, on `callbackPort` or any port.
     convert: (entry) => ({
@@ -381,7 +381,7 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
       const only = Array.isArray(allowed) ? new Set(allowed) : undefined;
       const of = (name: string) =>
         off.has(name.toLowerCase().trim()) || only?.has(name) === false ? OFF : undefined;
-      return { count: 0, steps: 1, of };
+      return { count: 0, of };
     },
     // `trust` lets every call run unasked there; here the person's own rules decide.
     convert: (entry) => ({

@@ -46,13 +46,19 @@ export interface Dialect extends Format {
   looksUp?: true;
 }
 
+/** What the rules for one server cost. */
+export interface RulesCost {
+  /** Comparisons. */
+  steps: number;
+  /** Rules that can be names of the only tools that are there: each is compared with those of another file. */
+  listed: number;
+}
+
 export interface Rules {
   /** Rules for tools. */
   count: number;
-  /** Comparisons that one server costs. */
-  steps: number;
-  /** Rules that can be names of the only tools that are there: each is compared with those of another file. */
-  listed?: number;
+  /** Known after the first answer. Absent: one comparison for each server. */
+  cost?: (name: string) => RulesCost;
   of: (name: string) => Override | undefined;
   /** A tool, or a pattern, that the program lets run and what is said here takes away. */
   lost?: (name: string) => string | undefined;

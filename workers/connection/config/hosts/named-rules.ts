@@ -12,7 +12,7 @@ import { applyOverride, type Override } from "../entry/override.ts";
 import { inBoth } from "../entry/patterns.ts";
 import { shownKey } from "../files/files.ts";
 import type { ConfigSource } from "../files/sources.ts";
-import { OFF, objectAt, type Rules } from "./format.ts";
+import { OFF, objectAt, type Rules, type RulesCost } from "./format.ts";
 
 /** What one file says. */
 export interface NamedRules extends Rules {
@@ -93,39 +93,37 @@ function laying(files: readonly NamedRules[]): Apply {
   return apply;
 }
 
-/** What one server costs with the files up to each. */
-function stepsUpTo(files: readonly NamedRules[]): number[] {
-  let [steps, before] = [0, 0];
-  return files.map(({ steps: own, listed = 0 }) => {
-    steps += own + 2 * listed * before;
-    before += listed;
-    return steps;
-  });
-}
-
-/** The file with which there are more rules than may be, and why. */
+/** The file with which there are more rules than may be, and why. `servers`: their names. */
 function overflow(
-  servers: number,
+  servers: readonly string[],
   files: readonly NamedRules[],
 ): { source: ConfigSource; message: string } | undefined {
-  const steps = stepsUpTo(files);
   const words = (number: number): string => number.toLocaleString("en");
-  let count = 0;
-  for (const [at, { source, ...rules }] of files.entries()) {
+  const listedBefore = servers.map(() => 0);
+  let [count, steps] = [0, 0];
+  for (const { source, ...rules } of files) {
     count += rules.count;
     if (count > LIMITS.toolRules)
       return {
         source,
         message: `the files of its program have more than ${words(LIMITS.toolRules)} rules for tools`,
       };
-    if (servers * (steps[at] ?? 0) > MOST_STEPS)
-      return {
-        source,
-        message: `rules for tools and ${words(servers)} servers take more than ${words(MOST_STEPS)} comparisons`,
-      };
+    for (const [at, name] of servers.entries()) {
+      const { steps: own, listed } = costOf(rules, name);
+      const before = listedBefore[at] ?? 0;
+      steps += own + 2 * listed * before;
+      listedBefore[at] = before + listed;
+      if (steps > MOST_STEPS)
+        return {
+          source,
+          message: `rules for tools and ${words(servers.length)} servers take more than ${words(MOST_STEPS)} comparisons`,
+        };
+    }
   }
   return undefined;
 }
+
+const costOf = ({ cost }: Rules, name: string): RulesCost => cost?.(name) ?? { steps: 1, listed: 0 };
 
 const lostTool = ({ file }: ConfigSource, { name }: ServerDefinition, tool: string): ConfigProblem => ({
   ...{ severity: "warning", file, line: 1, column: 1, key: shownKey([name, tool]) },
@@ -140,8 +138,14 @@ export interface RulesOver {
   /** Complete when all servers have been asked for. */
   problems: ConfigProblem[];
   /** What one server costs. */
-  steps: number;
+  steps: (name: string) => number;
 }
+
+const stepsOf = (files: readonly NamedRules[], name: string): number =>
+  files.reduce((sum, rules) => sum + costOf(rules, name).steps, 0);
+
+/** If there are too many rules: of the user's, or only that a server is off. */
+const STEPS_OF_FEW = 100;
 
 /** With each exception that is lost told once for its file. */
 function telling(apply: Apply, files: readonly NamedRules[], problems: ConfigProblem[]): Apply {
@@ -157,7 +161,7 @@ function telling(apply: Apply, files: readonly NamedRules[], problems: ConfigPro
   };
 }
 
-const offBy = (source: ConfigSource): NamedRules => ({ count: 0, steps: 1, of: () => OFF, source });
+const offBy = (source: ConfigSource): NamedRules => ({ count: 0, of: () => OFF, source });
 
 const isUsers = ({ origin }: ConfigSource): boolean => !isProject(origin);
 
@@ -170,19 +174,22 @@ const withReplaced = (server: ServerDefinition): ServerDefinition[] => [
   ...(server.replaced ? withReplaced(server.replaced) : []),
 ];
 
+const usersNames = (servers: readonly ServerDefinition[]): string[] => [
+  ...new Set(
+    servers
+      .flatMap(withReplaced)
+      .filter(isUsersServer)
+      .map(({ name }) => name),
+  ),
+];
+
 /**
  * What is known although all rules are too many: the user's own ones, laid over the user's own servers, whatever a project adds.
  * What is off for rules of the user's, no file of a project switches on; undefined: the user's own rules are too many, too.
  */
 function usersAlone(servers: readonly ServerDefinition[], files: readonly NamedRules[]): Apply | undefined {
   const own = files.filter(({ source }) => isUsers(source));
-  const names = new Set(
-    servers
-      .flatMap(withReplaced)
-      .filter(isUsersServer)
-      .map(({ name }) => name),
-  );
-  if (overflow(names.size, own)) return undefined;
+  if (overflow(usersNames(servers), own)) return undefined;
   const theirs = files.filter(({ source }) => !isUsers(source)).map(({ source }) => offBy(source));
   const overUsers = laying([...own, ...theirs.slice(-1)]);
   const overTheirs = laying([...own.map(({ source }) => offBy(source)), ...theirs].slice(0, 1));
@@ -196,13 +203,16 @@ function usersAlone(servers: readonly ServerDefinition[], files: readonly NamedR
 
 /** `servers`: of all files of the program. If there are too many rules, no server may run without those that are not known. */
 export function rulesOver(servers: readonly ServerDefinition[], files: readonly NamedRules[]): RulesOver {
-  const tooMuch = overflow(servers.length, files);
+  const tooMuch = overflow(
+    servers.map(({ name }) => name),
+    files,
+  );
   const problems: ConfigProblem[] = [];
   if (!tooMuch)
     return {
       apply: telling(laying(files), files, problems),
       problems,
-      steps: stepsUpTo(files).at(-1) ?? 0,
+      steps: (name) => stepsOf(files, name),
     };
   const own = files.filter(({ source }) => isUsers(source));
   const alone = usersAlone(servers, files);
@@ -216,8 +226,26 @@ export function rulesOver(servers: readonly ServerDefinition[], files: readonly 
   return {
     apply: alone ? telling(alone, own, problems) : laying([off]),
     problems,
-    steps: (stepsUpTo(own).at(-1) ?? 0) + 1,
+    steps: () => STEPS_OF_FEW,
   };
+}
+
+/** Learns what the rules cost, as far as they can count. */
+async function learnCosts(names: readonly string[], files: readonly NamedRules[]): Promise<void> {
+  let [all, taken, count] = [0, 0, 0];
+  for (const rules of files) {
+    count += rules.count;
+    if (count > LIMITS.toolRules) return;
+    for (const name of names) {
+      const { steps } = costOf(rules, name);
+      all += steps;
+      taken += steps;
+      if (all > MOST_STEPS) return;
+      if (taken < TURN_STEPS) continue;
+      taken = 0;
+      await nextTurn();
+    }
+  }
 }
 
 /** The same in turns of the event loop: this thread serves all servers. */
@@ -226,12 +254,20 @@ export async function underRules(
   files: readonly NamedRules[],
 ): Promise<{ servers: ServerDefinition[]; problems: ConfigProblem[] }> {
   if (files.length === 0) return { servers: [...servers], problems: [] };
+  await learnCosts(
+    usersNames(servers),
+    files.filter(({ source }) => isUsers(source)),
+  );
+  await learnCosts(
+    servers.map(({ name }) => name),
+    files,
+  );
   const { apply, problems, steps } = rulesOver(servers, files);
   const result: ServerDefinition[] = [];
   let taken = 0;
   for (const server of servers) {
     result.push(apply(server));
-    taken += steps;
+    taken += steps(server.name);
     if (taken < TURN_STEPS) continue;
     taken = 0;
     await nextTurn();

@@ -3,6 +3,7 @@
  * version 2, and opencode.ai/docs/config, mcp-servers and permissions. Pure.
  */
 import { namePrefixes, serverPrefix } from "../../../../src/shared/naming.ts";
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { pathsOf } from "../entry/interpolate.ts";
 import type { Override } from "../entry/override.ts";
@@ -18,6 +19,7 @@ import {
   objectAt,
   pick,
   type Rules,
+  type RulesCost,
 } from "./format.ts";
 
 /**
@@ -102,7 +104,9 @@ interface OwnRule {
 }
 
 /** What stands before a tool's own name in the other names that rules of ours fit, as `namesInRules` makes them. */
-const startsOf = (server: string): string[] => [...namePrefixes(server), `${serverPrefix(server)}_`, "_"];
+const startsOf = (server: string): string[] => [
+  ...new Set([...namePrefixes(server), `${serverPrefix(server)}_`, "_"]),
+];
 
 /** Whether a literal part of a pattern may lie in the start of a name, further than in `own`, which OpenCode compares as well. */
 function reachesInto(start: string, part: string, own: string): boolean {
@@ -119,6 +123,7 @@ function reachesInto(start: string, part: string, own: string): boolean {
  * of the name there that the pattern is compared with, too. It may say so of a pattern that does not: fewer tools are there then.
  */
 function fitsMore(pattern: string, own: string, starts: readonly string[]): boolean {
+  if (pattern.length > LIMITS.toolRuleChars) return true;
   if (pattern.endsWith("*") && matchesPattern(pattern, own)) return false;
   const [head = "", ...parts] = pattern.split("*");
   return starts.some((start) =>
@@ -140,6 +145,14 @@ function ruleOn(tool: string, rules: readonly OwnRule[], otherwise: Rule[1]): Ru
   return sure === "deny" ? sure : (fitting.at(-1)?.rule ?? otherwise);
 }
 
+/** The tools that the whole name of another one fits here besides. */
+const namesakesOf = ({ pattern, rule, isExact }: OwnRule, starts: readonly string[]): string[] =>
+  rule === "deny" || !isExact || pattern.includes("*")
+    ? []
+    : starts
+        .filter((start) => pattern.length > start.length && pattern.startsWith(start))
+        .map((start) => pattern.slice(start.length));
+
 /**
  * With a rule before the exceptions for each tool that one of them would fit by another name of it: the exception for `gh_x` of the
  * server gh would count for its tool `x` as well.
@@ -147,20 +160,15 @@ function ruleOn(tool: string, rules: readonly OwnRule[], otherwise: Rule[1]): Ru
 function withNamesakes(rules: readonly OwnRule[], starts: readonly string[]): OwnRule[] {
   const at = rules.findLastIndex(({ rule }) => rule !== "allow") + 1;
   if (at === 0) return [...rules];
-  const namesakes = rules.flatMap(({ pattern, rule, isExact, isSwitch }): OwnRule[] => {
-    if (rule === "deny" || !isExact || pattern.includes("*")) return [];
-    const tools = starts
-      .filter((start) => pattern.startsWith(start))
-      .map((start) => pattern.slice(start.length));
-    return tools.flatMap((tool): OwnRule[] => {
+  const namesakes = rules.flatMap((one): OwnRule[] => {
+    const { isSwitch } = one;
+    return namesakesOf(one, starts).flatMap((tool): OwnRule[] => {
       const counts = ruleOn(
         tool,
-        rules.filter((one) => one.isSwitch === isSwitch),
+        rules.filter((other) => other.isSwitch === isSwitch),
         isSwitch ? "allow" : "ask",
       );
-      return tool === "" || counts === "allow"
-        ? []
-        : [{ pattern: tool, own: "", rule: counts, isExact: true, isSwitch }];
+      return counts === "allow" ? [] : [{ pattern: tool, own: "", rule: counts, isExact: true, isSwitch }];
     });
   });
   return [...rules.slice(0, at), ...namesakes, ...rules.slice(at)];
@@ -169,7 +177,7 @@ function withNamesakes(rules: readonly OwnRule[], starts: readonly string[]): Ow
 function rulesFor(server: string, all: readonly Rule[]): OwnRule[] {
   const prefix = `${server.replace(/[^\w-]/g, "_")}_`;
   const starts = startsOf(server);
-  const found = all.flatMap(([pattern, rule, isSwitch]): OwnRule[] => {
+  return all.flatMap(([pattern, rule, isSwitch]): OwnRule[] => {
     const star = pattern.search(/[*?]/);
     const head = star === -1 ? pattern : pattern.slice(0, star);
     // Patterns have no sign for a single character here.
@@ -183,7 +191,6 @@ function rulesFor(server: string, all: readonly Rule[]): OwnRule[] {
       ? [plain(pattern.slice(star), prefix.slice(head.length))]
       : [];
   });
-  return withNamesakes(found, starts);
 }
 
 /** Each `deny` that no later rule lifts as a whole, with the first later rule that is an exception from it. */
@@ -262,25 +269,49 @@ function asOverride(rules: readonly OwnRule[]): Override | undefined {
   };
 }
 
-/** Whether the rule can deny all tools of a server. */
-const deniesAll = ([pattern, rule]: Rule): boolean => rule === "deny" && /^[^*?]*[*?]+$/.test(pattern);
+/** Comparisons of the rules for one server: each `deny` with the others, and each namesake, which is one more rule, with all. */
+function costOf(rules: readonly OwnRule[], starts: readonly string[]): RulesCost {
+  const denied = rules.filter(({ rule }) => rule === "deny").length;
+  const namesakes = rules.flatMap((one) => namesakesOf(one, starts)).length;
+  const [switches = 0, permissions = 0] = [true, false].map((is) => {
+    const some = rules.filter(({ isSwitch }) => isSwitch === is);
+    const isListed = some.some(({ rule, pattern }) => rule === "deny" && /^\*+$/.test(pattern));
+    return isListed ? some.filter(({ rule }) => rule !== "deny").length : 0;
+  });
+  return {
+    steps:
+      (denied + namesakes) * (rules.length - denied + namesakes) +
+      namesakes * rules.length +
+      2 * switches * permissions,
+    listed: switches + permissions,
+  };
+}
 
-/** Each rule is compared with each name, and each `deny` with the later ones, for what counts and for what is told. */
+/** Characters of a pattern that cost as much as a comparison. */
+const PATTERN_CHARS = 16;
+
+/** The rules for a server are looked for once, among all. They are compared for what counts, and for what is told. */
 function rulesOf(root: Data): Rules | undefined {
   const all = written(root);
   const count = all.length;
   if (count === 0) return undefined;
-  const denied = all.filter(([, rule]) => rule === "deny").length;
-  const [switches = 0, permissions = 0] = [true, false].map((is) => {
-    const some = all.filter(([, , isSwitch]) => isSwitch === is);
-    return some.some(deniesAll) ? some.filter(([, rule]) => rule !== "deny").length : 0;
-  });
+  // A long pattern is looked at character by character.
+  const looked = all.reduce((sum, [pattern]) => sum + 1 + Math.floor(pattern.length / PATTERN_CHARS), 0);
+  const known = new Map<string, { rules: OwnRule[]; cost: RulesCost }>();
+  const look = (name: string) => {
+    const rules = rulesFor(name, all);
+    const { steps, listed } = costOf(rules, startsOf(name));
+    const found = { rules, cost: { steps: 2 * (looked + steps), listed } };
+    known.set(name, found);
+    return found;
+  };
+  const found = (name: string) => known.get(name) ?? look(name);
+  const named = (name: string): OwnRule[] => withNamesakes(found(name).rules, startsOf(name));
   return {
     count,
-    steps: 2 * (count + denied * (count - denied) + 2 * switches * permissions),
-    listed: switches + permissions,
-    of: (name) => asOverride(rulesFor(name, all)),
-    lost: (name) => taken(rulesFor(name, all)).lost,
+    cost: (name) => found(name).cost,
+    of: (name) => asOverride(named(name)),
+    lost: (name) => taken(named(name)).lost,
   };
 }
 

@@ -332,7 +332,7 @@ describe("OpenCode: rules of many files", () => {
   const half = LIMITS.toolRules / 2;
   const list = (count: number, name: (at: number) => string, rule: unknown): object =>
     Object.fromEntries(Array.from({ length: count }, (_, at) => [name(at), rule]));
-  const denied = (count: number): object => list(count, (at) => `s0_x${at}`, "deny");
+  const denied = (count: number): object => list(count, (at) => `*_x${at}`, "deny");
   const allowed = (count: number): object => list(count, (at) => `*_t${at}`, "allow");
   const switched = (count: number): object => list(count, (at) => `*_t${at}`, true);
 
@@ -391,6 +391,19 @@ describe("OpenCode: rules of many files", () => {
       ]);
     expect(files(50).problems).toEqual([]);
     expect(files(400).problems).toEqual([expect.stringContaining("500,000 comparisons")]);
+  });
+
+  test("rules that are each for one of many servers -> they are compared with those for the same server", () => {
+    const each = Array.from({ length: 60 }, (_, at) => [
+      ...Array.from({ length: 4 }, (_, i) => [`s${at}_x${i}`, "deny"]),
+      ...Array.from({ length: 4 }, (_, i) => [`s${at}_y${i}`, "allow"]),
+    ]);
+    const { all, problems } = merged("opencode", [
+      ["user", { mcp: servers(60), permission: Object.fromEntries(each.flat()) }],
+    ]);
+    expect(problems).toEqual([]);
+    expect(Object.keys(running(all))).toHaveLength(60);
+    expect(shows(all[59], "x3", "y3", "z")).toEqual(["y3", "z"]);
   });
 
   test("a project's server that several files rule -> one question", () => {
