@@ -146,6 +146,8 @@ describe("a project's server with an envFile", () => {
     since = pi.rpc.events.length;
     pi.answer(asked, { value: "Allow" });
     await pi.statusLine("MCP: 1 server ready · 1 tool", since);
+    // The tool, which was withdrawn meanwhile, is back when Pi has read the new catalog.
+    await pi.prompt(searchFor("select:docs__work"));
     expect((await pi.ask("docs__work")).pid).not.toBe(pid);
     expect(titles(pi)).toHaveLength(2);
   });
