@@ -2,7 +2,7 @@
 import { mkdir, readFile, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { amount } from "../../support/long.ts";
-import { processesWithMarker } from "../../support/processes.ts";
+import { processesWithMarker, waitGone } from "../../support/processes.ts";
 import type { RpcDialog } from "../../support/rpc-events.ts";
 import type { Arena } from "../support/arena.ts";
 import { CLONE_CHECKS, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
@@ -52,11 +52,13 @@ async function tryIt(arena: Arena, { program, args = [], until }: Tried): Promis
   return [told, ...arena.dialogs.map(({ title }) => title)].join("\n");
 }
 
-/** Nothing of the tried server runs on, and no file has it. */
+/** Nothing of the tried server runs on, and no file has it. A cancelled test is over for the person before its process has ended. */
 async function leftOf({ place }: Arena, program: string): Promise<string[]> {
-  const running = (await processesWithMarker(`HOME=${place.home.dir}`)).filter(({ command }) =>
+  const tried = (await processesWithMarker(`HOME=${place.home.dir}`)).filter(({ command }) =>
     command.includes(program),
   );
+  const left = await waitGone(tried.map(({ pid }) => pid));
+  const running = tried.filter(({ pid }) => left.includes(pid));
   const text = await readFile(place.home.mcpFile, "utf8");
   return [
     ...running.map(({ command }) => `still running: ${command.slice(0, 100)}`),

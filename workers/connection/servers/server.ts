@@ -351,9 +351,11 @@ export class Server extends ServerLists {
       this.#context.onStatus(this);
       this.#context.onTools(this);
     } catch (error) {
+      // What ended the connection has its own line, and the end of the session needs none.
+      if (!this.isHeld(connection)) return;
       const reason = this.redact(asReason(this.name, messageOf(error)));
       this.#context.log.warn(`${this.name}: its tools could not be listed again: ${reason}`);
-      if (this.isHeld(connection)) this.#refresh.request(busyMs(error));
+      this.#refresh.request(busyMs(error));
     }
   }
 

@@ -607,8 +607,8 @@ describe("beside an open connection", () => {
     expect(listTools).toHaveBeenCalledTimes(calls);
   });
 
-  test("lists that fail as the connection ends -> not asked for again", async () => {
-    const { connected, opening } = setup();
+  test("lists that fail as the connection ends -> not asked for again, and not told beside that end", async () => {
+    const { connected, opening, lines } = setup();
     const second = pending<never>();
     const listTools = vi.fn<Connection["listTools"]>(async () => [{ name: "work" }]);
     const connection = await connected({ listTools });
@@ -619,6 +619,7 @@ describe("beside an open connection", () => {
     second.reject(new Error("closed"));
     await vi.advanceTimersByTimeAsync(10 * LIMITS.refreshLongestMs);
     expect(listTools).toHaveBeenCalledTimes(2);
+    expect(lines.join("\n")).not.toContain("could not be listed");
   });
 
   test("lists that fail the second time -> a line of the log; the tools stay", async () => {
