@@ -28,7 +28,7 @@ import {
 import { renderTool, severalToolsText, unknownToolText } from "../../report/tool.ts";
 import { describeThrown, messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
-import type { StatusReport } from "../../shared/protocol/session.ts";
+import type { ServerStatus, StatusReport } from "../../shared/protocol/session.ts";
 import { LOG_FILE } from "../../shared/snapshot/contract.ts";
 import { parametersIn } from "../../shared/text/signature.ts";
 import type { McpHost } from "../mcp-host.ts";
@@ -106,20 +106,20 @@ async function settledStatus({ ask, onChange }: McpHost): Promise<StatusReport> 
   }
 }
 
-const isWrong = ({ servers, problems }: StatusReport): boolean =>
-  problems.some(isOfWholeFile) || servers.some(({ state }) => state === "failed" || state === "needs-auth");
+const isWrong = ({ state }: ServerStatus): boolean => state === "failed" || state === "needs-auth";
 
 /**
- * Without a person, the notices have told what is wrong in the files. `ofAll`: the code says then, as that of
- * `pi-mcp-threads list`, whether all is well, and no server is connecting any more; else both are said of the named server alone.
+ * Without a person, notices have told before what is wrong in the files. `judged`: the servers that decide the exit code of the
+ * command. Absent: all servers and files decide, once no server is connecting, as for `pi-mcp-threads list`.
  */
-async function status(ctx: PiContext, host: McpHost, ofAll = true, only?: string): Promise<string> {
+async function status(ctx: PiContext, host: McpHost, judged?: readonly string[]): Promise<string> {
   const [report, unread] = await Promise.all([
-    ctx.hasUI || !ofAll ? host.ask("status", {}) : settledStatus(host),
+    ctx.hasUI || judged ? host.ask("status", {}) : settledStatus(host),
     untrustedLine(ctx),
   ]);
-  const judged = { ...report, servers: report.servers.filter(({ name }) => ofAll || name === only) };
-  if (isWrong(ofAll ? judged : { ...judged, problems: [] })) endAs(ctx, "failed");
+  const { servers, problems } = report;
+  const of = judged ? servers.filter(({ name }) => judged.includes(name)) : servers;
+  if (of.some(isWrong) || (!judged && problems.some(isOfWholeFile))) endAs(ctx, "failed");
   const isTold = !ctx.hasUI && areToldWhole(configLines(report));
   const text = renderStatus(report, { isTold });
   return unread === undefined ? text : `${text}\n${unread}`;
@@ -184,7 +184,7 @@ async function reconnect(server: string | undefined, ctx: PiContext, host: McpHo
   if (!(await mayInterrupt(server, ctx, host))) return;
   const done = host
     .ask("reconnect", { server })
-    .then(() => status(ctx, host, server === undefined, server))
+    .then(() => status(ctx, host, server === undefined ? undefined : [server]))
     .then((text) => say(ctx, text));
   if (!ctx.hasUI) return done;
   let timer: NodeJS.Timeout | undefined;
@@ -318,7 +318,7 @@ const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given
     if (asked > 0) {
       await host.askConsents();
       // A dialog asks, and its answer has its own words.
-      return ctx.hasUI ? undefined : status(ctx, host, false);
+      return ctx.hasUI ? undefined : status(ctx, host, []);
     }
     return refused.length === 0 ? NOTHING_TO_ASK : refused.map(refusedLine).join("\n");
   },
