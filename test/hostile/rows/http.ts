@@ -272,6 +272,30 @@ const AGAIN: readonly Row[] = [
       },
     }),
   ),
+  ...family(["31536000", "0", "-1", "Fri, 31 Dec 9999 23:59:59 GMT", "1e99"]).map(
+    (retryAfter): Row => ({
+      name: `a server that says all the time that its tools change, and refuses its list with Retry-After: ${retryAfter}`,
+      finding: "own",
+      beside: false,
+      checks: HTTP_CHECKS,
+      server: over("busy-list.mjs", retryAfter),
+      happened: "refused",
+      act: async (arena) => {
+        const isRefused = async (): Promise<boolean> => (await count(arena, "refused")) > 0;
+        if (!(await arena.until(isRefused, 15_000))) throw new Error("the list was never asked for again");
+        await sleep(WATCH_MS);
+      },
+      check: async (arena) => {
+        const asked = await count(arena, "refused");
+        const { isError, text } = await arena.use(arena.place.server, "work");
+        return [
+          ...(isError ? [`its known tool does not work any longer: ${text}`] : []),
+          // Three attempts for each change that the client asks about, at least a second apart.
+          ...(asked > 12 ? [`the list was asked for ${asked} times`] : []),
+        ];
+      },
+    }),
+  ),
   {
     name: "a server that ends each answer early with retry: 0: the client pauses before it asks again",
     finding: "M4",
