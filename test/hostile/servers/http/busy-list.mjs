@@ -1,6 +1,6 @@
 // Lists its tools once, says every 100 ms that they have changed, and refuses each further list with 429 and the given
 // Retry-After: `busy-list.mjs 0`.
-import { events, resultOf, replyOf, json, seen, serve } from "./lib.mjs";
+import { events, json, replyOf, resultOf, seen, serve } from "./lib.mjs";
 
 const [retryAfter] = process.argv.slice(2);
 let isListed = false;
