@@ -84,7 +84,7 @@ const rulesIn = (server: ServerDefinition): OwnRules => {
  * The rules of the user's own files for a server; undefined for a server that a project itself defines and of which they
  * say nothing. What they say of any other server, no project's file may lift.
  */
-function ownRules(base: ServerDefinition): OwnRules | undefined {
+export function ownRules(base: ServerDefinition): OwnRules | undefined {
   const isTheirs = base.project && base.origin !== "package" && !base.userKeys?.length;
   if (base.userRules || isTheirs) return base.userRules;
   return rulesIn(base);

@@ -12,7 +12,7 @@ import { isProject, parseEntry, type ServerDefinition } from "../entry/definitio
 import { INHERITED } from "../entry/inherit-env.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
 import { check, type Mistake, warning } from "../entry/mistakes.ts";
-import { applyOverride } from "../entry/override.ts";
+import { applyOverride, ownRules } from "../entry/override.ts";
 import type { HostName } from "../entry/schema.ts";
 import { entryShape, inOneSpelling, OVERRIDE_KEYS } from "../entry/server-keys.ts";
 import { parseJsonc, parseTomlText } from "../files/document.ts";
@@ -215,7 +215,8 @@ function changedByProject(
   if (Object.keys(others).length === 0) return { definition: narrowed, mistakes };
   const { file, origin } = source;
   const parsed = parseEntry(base.name, laidOver(narrowed.raw, others), { file, origin });
-  const { userRules, approveToo, overrides, enabledByProject } = narrowed;
+  const { approveToo, overrides, enabledByProject } = narrowed;
+  const userRules = ownRules(narrowed);
   const replaced = enabledByProject === undefined ? narrowed : base;
   return {
     definition: parsed.definition && { ...parsed.definition, userRules, approveToo, overrides, replaced },

@@ -55,6 +55,27 @@ describe("a project's file of the program comes first", () => {
   });
 });
 
+test.each([PROJECT_FILE, PROJECT_PI])(
+  "it only changes how the user's server runs, and $origin clears the user's rules -> they hold after a yes",
+  (by) => {
+    const { all } = merged(
+      "codex",
+      [
+        [
+          "user",
+          '[mcp_servers.x]\ncommand = "x"\ndisabled_tools = ["drop"]\n[mcp_servers.x.tools.write]\napproval_mode = "prompt"\n',
+        ],
+        ["project", '[mcp_servers.x]\nargs = ["--fast"]\n'],
+      ],
+      {},
+      [ours(by, { excludeTools: [], approve: "never" })],
+    );
+    expect(all[0]?.target).toMatchObject({ args: ["--fast"] });
+    expect(shows(all[0], "drop", "read")).toEqual(["read"]);
+    expect(verdict(all[0], "write")).toBe("ask");
+  },
+);
+
 describe("a project has more rules or servers than are compared", () => {
   const USERS = { mcp: { x: X }, tools: { x_drop: false }, permission: { x_write: "ask" } };
   const list = (count: number, name: (at: number) => string, value: unknown): object =>
