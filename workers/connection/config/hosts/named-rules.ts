@@ -150,7 +150,10 @@ const STEPS_OF_FEW = 100;
 /** With each exception that is lost told once for its file. */
 function telling(apply: Apply, files: readonly NamedRules[], problems: ConfigProblem[]): Apply {
   const untold = new Set(files);
+  const looked = new Set<string>();
   return (server) => {
+    const { size } = looked;
+    if (looked.add(server.name).size === size) return apply(server);
     for (const one of untold) {
       const lost = one.lost?.(server.name);
       if (lost === undefined) continue;
@@ -161,9 +164,16 @@ function telling(apply: Apply, files: readonly NamedRules[], problems: ConfigPro
   };
 }
 
-const offBy = (source: ConfigSource): NamedRules => ({ count: 0, of: () => OFF, source });
-
 const isUsers = ({ origin }: ConfigSource): boolean => !isProject(origin);
+
+/** Whoever switches a server on of which the user's rules are not known, or has a yes for it: none of its tools is there. */
+const UNRULED: Override = { ...OFF, excludeTools: ["*"] };
+
+const offBy = (source: ConfigSource): NamedRules => ({
+  count: 0,
+  of: () => (isUsers(source) ? UNRULED : OFF),
+  source,
+});
 
 /** Also one that a project has only switched on. */
 const isUsersServer = ({ project, enabledByProject }: ServerDefinition): boolean =>
@@ -184,15 +194,23 @@ const usersNames = (servers: readonly ServerDefinition[]): string[] => [
 ];
 
 /**
- * What is known although all rules are too many: the user's own ones, laid over the user's own servers, whatever a project adds.
- * What is off for rules of the user's, no file of a project switches on; undefined: the user's own rules are too many, too.
+ * What is known although all rules are too many: the user's own ones, laid over the user's own servers, whatever a project adds, and
+ * over what a project makes of these. What is off for rules of the user's, no file of a project switches on; undefined: the user's
+ * own rules are too many, too.
  */
 function usersAlone(servers: readonly ServerDefinition[], files: readonly NamedRules[]): Apply | undefined {
   const own = files.filter(({ source }) => isUsers(source));
-  if (overflow(usersNames(servers), own)) return undefined;
+  const names = usersNames(servers);
+  if (overflow(names, own)) return undefined;
+  const known = new Set(names);
   const theirs = files.filter(({ source }) => !isUsers(source)).map(({ source }) => offBy(source));
   const overUsers = laying([...own, ...theirs.slice(-1)]);
-  const overTheirs = laying([...own.map(({ source }) => offBy(source)), ...theirs].slice(0, 1));
+  const off = [...own.map(({ source }) => offBy(source)), ...theirs].slice(0, 1);
+  const ofKnown = own.map((rules) => ({
+    ...rules,
+    of: (name: string) => (known.has(name) ? rules.of(name) : undefined),
+  }));
+  const overTheirs = laying([...ofKnown, ...off]);
   const apply: Apply = (base) => {
     const replaced = base.replaced && apply(base.replaced);
     const over = isUsersServer(base) ? overUsers : overTheirs;
@@ -217,9 +235,11 @@ export function rulesOver(servers: readonly ServerDefinition[], files: readonly 
   const own = files.filter(({ source }) => isUsers(source));
   const alone = usersAlone(servers, files);
   const isTheirs = alone !== undefined && own.length === files.length;
+  // With a project's rules among them, servers of the user's have their tools, under the user's rules.
+  const unruled = alone && !isTheirs ? "" : ", and have no tools if they are switched on";
   problems.push({
     ...{ severity: "warning", file: tooMuch.source.file, line: 1, column: 1 },
-    message: `${tooMuch.message}, so the${isTheirs ? " project's" : ""} servers of this program are off`,
+    message: `${tooMuch.message}, so the${isTheirs ? " project's" : ""} servers of this program are off${unruled}`,
     remedy: "Remove rules or servers that you do not need.",
   });
   const off = offBy((own.at(-1) ?? tooMuch).source);

@@ -132,6 +132,21 @@ describe("a project has more rules or servers than are compared", () => {
     expect(verdict(all[0], "write")).toBe("ask");
   });
 
+  test("and changes how the user's server runs, which the user's mcp.json switches on -> the user's rules hold after a yes", () => {
+    const { all } = merged(
+      "opencode",
+      [
+        ["user", USERS],
+        ["project", { mcp: { x: { environment: { A: "1" } } }, tools: many }],
+      ],
+      {},
+      [ours(USER, { enabled: true })],
+    );
+    expect(all[0]).toMatchObject({ enabled: true, target: { env: { A: "1" } } });
+    expect(shows(all[0], "drop")).toEqual([]);
+    expect(verdict(all[0], "write")).toBe("ask");
+  });
+
   test("a server of the project's, for which the user's rules are not looked at -> only the user switches it on", () => {
     const files: Files = [
       ["user", USERS],
@@ -154,8 +169,8 @@ describe("a project has more rules or servers than are compared", () => {
     expect(problems).toEqual([expect.stringContaining("so the project's servers of this program are off")]);
   });
 
-  test("the user's own rules are too many -> no project's file switches the server on unasked", () => {
-    const { all } = merged(
+  test("the user's own rules are too many -> no project's file switches the server on unasked, or with tools", () => {
+    const { all, problems } = merged(
       "opencode",
       [
         ["user", { ...USERS, tools: many }],
@@ -165,5 +180,14 @@ describe("a project has more rules or servers than are compared", () => {
       [ours(PROJECT_FILE, { enabled: true })],
     );
     expect(running(all)).toEqual({});
+    expect(shows(all[0], "drop", "read")).toEqual([]);
+    expect(problems).toEqual([expect.stringContaining("have no tools if they are switched on")]);
+  });
+
+  test("and the user's own mcp.json switches it on -> it has no tools", () => {
+    const { servers } = merged("opencode", [["user", { ...USERS, tools: many }]], {}, [
+      ours(USER, { enabled: true }),
+    ]);
+    expect(shows(servers.x, "drop", "read")).toEqual([]);
   });
 });
