@@ -62,7 +62,7 @@ const HASHED = /_[0-9a-z]{6}$/;
  */
 export function namesInRules(server: string, tool: string, prefix: ToolPrefix): RuleNames {
   // All prefixes count; otherwise a changed prefix would show a tool that is excluded by its name.
-  const prefixes = new Set<ToolPrefix>([prefix, "server", "mcp", "short"]);
+  const prefixes = new Set<ToolPrefix>([prefix, "server", "mcp", "short", "none"]);
   const names = [...prefixes].flatMap((each) => {
     const plain = plainToolNames(server, tool, each);
     return plain.some(({ length }) => length > LIMITS.toolNameChars)

@@ -123,6 +123,15 @@ test.each<[string, ToolPrefix]>([
   expect(verdictOf({ directTools: [name] }, tool, prefix)).toBe("direct");
 });
 
+test.each<ToolPrefix>(["server", "short", "mcp"])(
+  "the name in Pi without a server in it, toolPrefix %s -> excluded as with none",
+  (prefix) => {
+    const [name = ""] = nameTools([{ server: "my-srv", tool: "files.drop", prefix: "none" }]).names;
+    expect(verdictOf({ excludeTools: [name] }, "files.drop", prefix)).toBe("hidden");
+    expect(verdictOf({ includeTools: ["files_*"] }, "files.drop", prefix)).toBe("search");
+  },
+);
+
 test.each<[string, string, ToolPrefix, string]>([
   ["1password", "list", "server", "1password__list"],
   ["mcp-1password", "list", "short", "1password__list"],

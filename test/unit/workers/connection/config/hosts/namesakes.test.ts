@@ -88,3 +88,14 @@ test.each<[object, shown: string[], asked: string[]]>([
 ])("a tool whose own name begins with its server's, %j -> %j, of these %j ask", (root, shown, asked) => {
   expect(come("slack", root, "slack_post", "post")).toEqual({ shown, asked, isTold: false });
 });
+
+test.each<[object, shown: string[], asked: string[]]>([
+  [{ tools: { gh_files_drop: false } }, ["files.read"], []],
+  [{ permission: { "*": "deny", "gh_files_r*": "allow" } }, ["files.read"], []],
+  [{ permission: { gh_files_drop: "ask" } }, ["files.read", "files.drop"], ["files.drop"]],
+])(
+  "a tool with a character that no name in OpenCode has, %j -> %j, of these %j ask",
+  (root, shown, asked) => {
+    expect(come("gh", root, "files.read", "files.drop")).toEqual({ shown, asked, isTold: false });
+  },
+);
