@@ -78,6 +78,13 @@ type Rule = [pattern: string, rule: "allow" | "ask" | "deny", isSwitch: boolean]
 
 const isRule = (rule: unknown): rule is Rule[1] => rule === "allow" || rule === "ask" || rule === "deny";
 
+const fitsStar = (pattern: string): boolean =>
+  /^[*?]+$/.test(pattern) && pattern.indexOf("?") === pattern.lastIndexOf("?");
+
+/** Of rules by what a tool is called with, those for `*` count: as that OpenCode asks about a server's tool, whatever its arguments. */
+const ofAnyCall = (rule: unknown): unknown[] =>
+  isObject(rule) ? Object.entries(rule).flatMap(([input, one]) => (fitsStar(input) ? [one] : [])) : [rule];
+
 /** What the file says of tools by their names in OpenCode, `<server>_<tool>`; of several rules that fit the last one counts. */
 function written({ tools, permission }: Data): Rule[] {
   const permissions = typeof permission === "string" ? { "*": permission } : objectAt(permission);
@@ -87,7 +94,9 @@ function written({ tools, permission }: Data): Rule[] {
       is === false ? "deny" : "allow",
       true,
     ]),
-    ...Object.entries(permissions).map(([pattern, rule]) => [pattern, rule, false]),
+    ...Object.entries(permissions).flatMap(([pattern, rule]) =>
+      ofAnyCall(rule).map((one) => [pattern, one, false]),
+    ),
   ].filter((one): one is Rule => isRule(one[1]));
 }
 

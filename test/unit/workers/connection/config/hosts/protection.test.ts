@@ -208,6 +208,14 @@ describe("OpenCode", () => {
     [{ permission: { gh_read: "allow", "gh_*": "ask" } }, [], ["read", "drop"]],
     [{ permission: { "*_drop": "ask" } }, [], ["drop"]],
     [{ permission: { gh: "deny", bash: { "*": "deny" } } }, [], []],
+    // What a tool of a server is called with is no part of what it is asked about there.
+    [{ permission: { gh_drop: { "*": "deny" } } }, ["drop"], []],
+    [
+      { permission: { "gh_*": { "*": "ask", "a*": "allow" }, gh_read: { "*": "deny", "?": "allow" } } },
+      [],
+      ["drop"],
+    ],
+    [{ permission: { gh_drop: { "a*": "deny", "": "deny" } } }, [], []],
     [{ permission: "allow", tools: { "gh*": true } }, [], []],
     // A later rule lifts what it covers.
     [{ permission: { "*": "deny", "gh_*": "allow" } }, [], []],
