@@ -8,6 +8,7 @@ import { counted } from "../../../src/shared/text/amounts.ts";
 import { isKeyAsVariable } from "../../../src/shared/text/key-shape.ts";
 import {
   type Env,
+  endsOf,
   namesFile,
   SYSTEM_FOLDERS,
   splitSearchPath,
@@ -81,7 +82,7 @@ async function checkProgram(
   if (filled.missing.length > 0 || folder.missing.length > 0 || target.cwd?.startsWith("!")) return undefined;
   const { resolve } = pathsOf(platform);
   const cwd = resolve(session, folder.text);
-  const variables = { base: env, session, home, platform };
+  const variables = { base: env, session, home, platform, ends: await endsOf(env, machine) };
   const all = serverEnvironment(definition, knownVariables(target, machine), variables);
   const [kind, program, named] = await Promise.all([
     machine.kindOf(cwd),
@@ -261,7 +262,7 @@ export async function checkNpx({ servers, machine }: DoctorInput, signal: AbortS
   const env = serverEnvironment(
     first.server.definition,
     {},
-    { base: machine.env, session: machine.cwd, ...machine },
+    { base: machine.env, session: machine.cwd, ...machine, ends: await endsOf(machine.env, machine) },
   );
   const program = await machine.findProgram("node", { env, cwd: machine.home });
   const version = program === undefined ? undefined : await machine.versionOf(program, env, signal);

@@ -4,7 +4,7 @@
  * found here. `findProgram` is pure: a parameter looks at files.
  */
 
-import { access, constants, lstat, stat } from "node:fs/promises";
+import { access, constants, lstat, realpath, stat } from "node:fs/promises";
 import { posix, win32 } from "node:path";
 
 interface ProgramSearch {
@@ -97,7 +97,12 @@ export interface Folders {
   cwd: string;
   /** The user's home folder. */
   home: string;
+  /** `endsOf` these and the entries. Absent: no link counts. */
+  ends?: Ends;
 }
+
+/** A folder as it is written -> its real path. */
+export type Ends = ReadonlyMap<string, string>;
 
 /** Folders in which a POSIX system keeps its own programs. */
 export const SYSTEM_FOLDERS = "/usr/bin:/bin";
@@ -151,10 +156,16 @@ function isPackageFolderHere(folder: string, { platform, cwd, home }: Folders): 
   return isHere && !isWithin(home, owner, platform);
 }
 
-/** Whether an entry names the same folder of the user, wherever Pi runs. */
+/** Whether an entry names the same folder of the user, wherever Pi runs. A link may lead to the folder, or to where Pi runs. */
 function isUsersEntry(entry: string, folders: Folders): boolean {
-  const folder = folderOfEntry(entry, folders.platform);
-  return isAbsolute(folder, folders.platform) && !isPackageFolderHere(folder, folders);
+  const { platform, cwd, home, ends } = folders;
+  const folder = folderOfEntry(entry, platform);
+  const end = (path: string): string => ends?.get(path) ?? path;
+  return (
+    isAbsolute(folder, platform) &&
+    !isPackageFolderHere(folder, folders) &&
+    !isPackageFolderHere(end(folder), { platform, cwd: end(cwd), home: end(home) })
+  );
 }
 
 /**
@@ -191,6 +202,20 @@ const CODE_FOLDERS = [
   "LD_LIBRARY_PATH",
   "DYLD_LIBRARY_PATH",
 ] as const;
+
+/** What links come to among the folders that an environment lists, and these. Never rejects. */
+export async function endsOf(env: Env, { cwd, home }: Pick<Folders, "cwd" | "home">): Promise<Ends> {
+  const { platform } = process;
+  const listed = ["PATH", ...CODE_FOLDERS]
+    .flatMap((name) => splitSearchPath(valueIn(env, name, platform) ?? "", platform))
+    .map((entry) => folderOfEntry(entry, platform))
+    // Windows signs in to a machine of which it looks at a folder.
+    .filter((folder) => isAbsolute(folder, platform) && !(isWindows(platform) && /^[\\/]{2}/.test(folder)));
+  const found = [...new Set([cwd, home, ...listed])].map(
+    async (folder) => [folder, await realpath(folder).catch(() => folder)] as const,
+  );
+  return new Map(await Promise.all(found));
+}
 
 const sameName = (platform: NodeJS.Platform, a: string, b: string): boolean =>
   platform === "win32" ? a.toLowerCase() === b.toLowerCase() : a === b;

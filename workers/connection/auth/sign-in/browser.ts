@@ -8,7 +8,7 @@ import { basename, win32 } from "node:path";
 import { systemProgram } from "../../../../src/shared/process/strays.ts";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
 import { isOpenable } from "../../../../src/shared/text/reading.ts";
-import { childEnvironment, type Env, findHere } from "../../../shared/programs/find-program.ts";
+import { childEnvironment, type Env, endsOf, findHere } from "../../../shared/programs/find-program.ts";
 
 export interface BrowserOptions {
   env: Env;
@@ -75,7 +75,8 @@ function start(
 
 /** The programs for the address that are on this machine, in the order in which to try them. */
 async function* findOpeners(url: string, { env: base, platform }: Pick<BrowserOptions, "env" | "platform">) {
-  const independentOf = { cwd: process.cwd(), home: homedir() };
+  const folders = { cwd: process.cwd(), home: homedir() };
+  const independentOf = { ...folders, ends: await endsOf(base, folders) };
   const env = childEnvironment({ base, own: {}, platform, independentOf });
   for (const opener of openersFor(url, { env: base, platform })) {
     const program = await findHere(opener.command, { env, cwd: "/" });

@@ -5,7 +5,7 @@
  */
 import { FOLDER_KEY } from "../../../shared/json.ts";
 
-import { childEnvironment, type Env, isWithin } from "../../../shared/programs/find-program.ts";
+import { childEnvironment, type Ends, type Env, isWithin } from "../../../shared/programs/find-program.ts";
 import type { ServerDefinition } from "./definition.ts";
 import { inherited } from "./inherit-env.ts";
 
@@ -95,6 +95,8 @@ interface EnvironmentFacts {
   session: string;
   home: string;
   platform: NodeJS.Platform;
+  /** `endsOf` these. */
+  ends?: Ends;
   /** Gets the entries of PATH that are left out. Not called if there are none. */
   onLeftOut?: (entries: string[]) => void;
 }
@@ -103,12 +105,12 @@ interface EnvironmentFacts {
 export const serverEnvironment = (
   { definedByProject, inheritEnv }: Pick<ServerDefinition, "definedByProject" | "inheritEnv">,
   own: Env,
-  { base, session, home, platform, onLeftOut }: EnvironmentFacts,
+  { base, session, home, platform, ends, onLeftOut }: EnvironmentFacts,
 ): Record<string, string> =>
   childEnvironment({
     base: inherited(base, inheritEnv, platform),
     own,
     platform,
-    independentOf: definedByProject ? undefined : { cwd: session, home },
+    independentOf: definedByProject ? undefined : { cwd: session, home, ...(ends && { ends }) },
     ...(onLeftOut ? { onLeftOut } : {}),
   });

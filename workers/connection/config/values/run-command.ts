@@ -8,7 +8,7 @@ import { parse } from "node:path";
 import type { Readable } from "node:stream";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isFolder } from "../../../shared/files/file-system.ts";
-import { childEnvironment } from "../../../shared/programs/find-program.ts";
+import { childEnvironment, endsOf } from "../../../shared/programs/find-program.ts";
 import { killTree, onWindows, systemShell } from "../../../shared/programs/processes.ts";
 
 const TIMEOUT_MS = 10_000;
@@ -57,7 +57,7 @@ export async function surroundings(
   }: Pick<CommandOptions, "cwd" | "home" | "env" | "definedByProject">,
   own: Readonly<Record<string, string>> = {},
 ): Promise<{ cwd: string; env: Record<string, string> }> {
-  const independentOf = definedByProject ? undefined : { cwd, home };
+  const independentOf = definedByProject ? undefined : { cwd, home, ends: await endsOf(base, { cwd, home }) };
   const env = childEnvironment({ base, own, platform: process.platform, independentOf });
   return { cwd: definedByProject ? cwd : await homeOrRoot(home), env };
 }

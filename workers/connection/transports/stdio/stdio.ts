@@ -12,6 +12,7 @@ import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { reasonOf } from "../../../shared/files/file-system.ts";
 import { makeFolder } from "../../../shared/files/owner.ts";
 import { UNUSED_TIMES } from "../../../shared/pace/pace.ts";
+import { endsOf } from "../../../shared/programs/find-program.ts";
 import { type Command, launchOf } from "../../../shared/programs/launch.ts";
 import { type Launch, type ServerProcess, spawnServer } from "../../../shared/programs/processes.ts";
 import { isChosenFolder, serverEnvironment } from "../../config/entry/cache-identity.ts";
@@ -53,16 +54,18 @@ const servingOf = ({ args }: StdioTarget): Record<string, string> => {
 };
 
 /** The command with the whole environment of its process. */
-function commandOf(target: StdioTarget, options: LaunchOptions): Command {
+async function commandOf(target: StdioTarget, options: LaunchOptions): Promise<Command> {
   const { definition, cwd: session, onNote, hub } = options;
   const { platform } = process;
   const cwd = target.cwd ?? session;
   const own = { ...projectVariables(options), ...target.env };
+  const home = homedir();
   const env = serverEnvironment(definition, own, {
     base: hub ? { ...withoutWindow(process.env), ...servingOf(target) } : process.env,
     session,
-    home: homedir(),
+    home,
     platform,
+    ends: await endsOf(process.env, { cwd: session, home }),
     onLeftOut: (entries) => onNote(describeLeftOut(entries)),
   });
   const isIndependent =
@@ -76,7 +79,7 @@ async function withoutNpm(command: Command, target: StdioTarget, options: Launch
   // npm runs outside of the sandbox, and does what variables such as NODE_OPTIONS and PATH say: a project's do not reach it.
   const isApart = definition.definedByProject && sandboxOf(definition.sandbox) !== undefined;
   const asked = isApart
-    ? commandOf({ ...target, env: {} }, { ...options, onNote: () => undefined })
+    ? await commandOf({ ...target, env: {} }, { ...options, onNote: () => undefined })
     : command;
   const own = Object.entries(command.env).filter(([name, value]) => asked.env[name] !== value);
   // The person said yes to the published package, which a clone's node_modules or .npmrc would replace unseen.
@@ -126,7 +129,7 @@ type LaunchOptions = Pick<
 
 /** How the server's process is started, in its room if it has one. Throws `ThreadsError`. */
 export async function launchOfServer(target: StdioTarget, options: LaunchOptions): Promise<Launch> {
-  const command = await withoutNpm(commandOf(target, options), target, options);
+  const command = await withoutNpm(await commandOf(target, options), target, options);
   return inRoom(await launchOf(command, options.definition.name), target, options);
 }
 

@@ -1,13 +1,18 @@
 /** Which program a command names, in which environment it runs, and which entries of PATH count. */
-import { describe, expect, test } from "vitest";
+
+import { mkdir, rm, symlink } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   childEnvironment,
   type Env,
+  endsOf,
   type Folders,
   findProgram,
   splitSearchPath,
   usersSearchPath,
 } from "../../../../../workers/shared/programs/find-program.ts";
+import { makeTempFolder } from "../../../../support/temp-folder.ts";
 
 const FOLDERS = { cwd: "/work/clone", home: "/home/me" };
 
@@ -44,6 +49,28 @@ test("entries of PATH that are left out are told, and only then", () => {
   childEnvironment({ ...parts, base: { PATH: "/bin" }, onLeftOut });
   childEnvironment({ ...parts, base: { PATH: ".:/bin" }, onLeftOut });
   expect(told).toEqual([["."]]);
+});
+
+test("an entry that a link leads to packages of the clone, or a clone behind a link: what is not the user's is left out", async () => {
+  const root = await makeTempFolder("ends");
+  onTestFinished(() => rm(root, { recursive: true }));
+  const at = (...path: string[]): string => join(root, ...path);
+  const bin = ["node_modules", ".bin"] as const;
+  for (const folder of ["clone", "other", "home"]) await mkdir(at(folder, ...bin), { recursive: true });
+  await symlink(at("clone"), at("link"), "junction");
+  await symlink(at("clone", ...bin), at("tools"), "junction");
+  await symlink(at("other", ...bin), at("others"), "junction");
+  await symlink(at("home"), at("me"), "junction");
+  const kept = [at("others"), at("home", ...bin)];
+  const left = [at("link", ...bin), at("tools"), at("clone", ...bin)];
+  const list = [...left, ...kept].join(delimiter);
+  const base = { PATH: list, NODE_PATH: list };
+  for (const cwd of [at("clone"), at("link")]) {
+    const folders = { cwd, home: at("me") };
+    const independentOf = { ...folders, ends: await endsOf(base, folders) };
+    const env = childEnvironment({ base, own: {}, platform: process.platform, independentOf });
+    expect(env).toMatchObject({ PATH: kept.join(delimiter), NODE_PATH: kept.join(delimiter) });
+  }
 });
 
 test("a server of the project: everything stays", () => {

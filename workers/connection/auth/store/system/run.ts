@@ -5,7 +5,7 @@
 import { homedir } from "node:os";
 import { parse } from "node:path";
 import { collect } from "../../../../shared/programs/collect.ts";
-import { childEnvironment, type Env, findHere } from "../../../../shared/programs/find-program.ts";
+import { childEnvironment, type Env, endsOf, findHere } from "../../../../shared/programs/find-program.ts";
 import { type ServerProcess, spawnServer } from "../../../../shared/programs/processes.ts";
 import type { Dialect, Ended, Run } from "./programs.ts";
 
@@ -33,7 +33,8 @@ export async function run(
   { args, stdin }: Run,
   { env: base, platform, onSpawn, onExit, waitMs = WAIT_MS }: SystemOptions,
 ): Promise<Ended> {
-  const independentOf = { cwd: process.cwd(), home: homedir() };
+  const folders = { cwd: process.cwd(), home: homedir() };
+  const independentOf = { ...folders, ends: await endsOf(base, folders) };
   // The words of the program are read, so they must not be translated.
   const own = { LC_ALL: "C", LANGUAGE: "" };
   const env = childEnvironment({ base, own, platform, independentOf });
