@@ -15,7 +15,9 @@ import { DEFAULT_SETTINGS } from "./entry/settings.ts";
 import { textsToKeep } from "./live/live.ts";
 import type { LoadedConfig } from "./merge/merge.ts";
 import { type Configuration, type Plan, plan } from "./plan/plan.ts";
-import { type Consents, isInPlace, type PendingConsent, type TrustDecision } from "./trust/trust.ts";
+import type { PendingConsent, TrustDecision } from "./trust/decide.ts";
+import { isInPlace } from "./trust/question.ts";
+import type { Consents } from "./trust/trust.ts";
 
 /** What the user hears and is asked, beside what the plan does. */
 export interface ConfigState {

@@ -12,14 +12,13 @@ import { endIfFileGone, type Log } from "../../shared/log.ts";
 import { ApplyQueue, type ConfigState, type OnPlan } from "./apply-queue.ts";
 import type { ServerDefinition } from "./entry/definition.ts";
 import type { ConfigFacts } from "./files/sources.ts";
+import type { LiveConfig } from "./live/follow.ts";
 import {
   asApplied,
   asKept,
   createHeldEdit,
   type EnvWatch,
-  followConfig,
   type HeldEdit,
-  type LiveConfig,
   type OwnWrite,
   watchEnvFiles,
 } from "./live/live.ts";
@@ -29,44 +28,7 @@ import { type Consents, changedSinceStart, openConsents, rememberLastEdit } from
 
 export type { ConfigState, OnPlan } from "./apply-queue.ts";
 
-export interface RunningConfiguration {
-  readonly now: Configuration;
-  readonly state: ConfigState;
-  readonly facts: ConfigFacts;
-  /** The server as the files define it, whether it may run or not. */
-  configured(name: string): ServerDefinition | undefined;
-  /** Remembers the user's answer and applies what it allows. Throws `bad_config` if the answer cannot be remembered. */
-  answer(hash: string, decision: "allowed" | "refused"): Promise<void>;
-  /** The stamps of all files that what runs was made of, or would be; undefined: an edit is on its way, or nothing is followed. */
-  confirmed(): Promise<[file: string, stamp: string][] | undefined>;
-  /** What was decided about servers of projects, the newest first. */
-  readonly decisions: ProjectDecision[];
-  /** The decision becomes a question again, and what it allowed here stops. Throws as `answer` does. */
-  takeBack(id: string): Promise<void>;
-  /** Forgets the refusals of this project's servers, so that the user is asked again. */
-  askAgain(): Promise<void>;
-  /**
-   * The answer to `onHeld`. True applies that edit if it still waits; if the file was edited again, the newer edit
-   * has been announced and keeps waiting. False leaves the edit waiting.
-   */
-  applyHeld(id: string, apply: boolean): Promise<void>;
-  /** Other extensions registered other servers. An edit that waits keeps waiting. */
-  register(registered: readonly RegisteredServer[]): Promise<void>;
-  /** The user changed this file from within Pi: applies the new text, and nothing else of an edit that waits. */
-  written(own: OwnWrite): Promise<void>;
-  /** Switches a server on or off for this session, whatever the files say; undefined: as they say again. */
-  switch(name: string, on: boolean | undefined): Promise<void>;
-  /** The files as they were when they were last applied; an edit that waits is not in them. */
-  readonly applied: LoadedConfig;
-  /**
-   * The user enables this server himself, in a file of the project: what his own files say of the server runs
-   * without another question. Throws `bad_config` if that cannot be remembered; it then holds for this session.
-   */
-  allowAsUser(server: ServerDefinition): Promise<void>;
-  close(): Promise<void>;
-}
-
-export interface ConfigurationOptions {
+interface ConfigurationOptions {
   facts: SessionFacts;
   log: Log;
   /** Fires when the session ends: the files are then not followed any more. */
@@ -79,7 +41,7 @@ export interface ConfigurationOptions {
   onFirstChange: () => void;
 }
 
-class Running implements RunningConfiguration {
+export class RunningConfiguration {
   readonly #options: ConfigurationOptions;
   readonly #consents: Consents;
   readonly #queue: ApplyQueue;
@@ -132,7 +94,8 @@ class Running implements RunningConfiguration {
   async #follow(): Promise<LiveConfig> {
     if (this.#live) return this.#live;
     const { onFirstChange } = this.#options;
-    this.#live = await followConfig({
+    const { followConfig } = await import("./live/follow.ts");
+    this.#live = followConfig({
       facts: this.#facts,
       first: this.#queue.applied,
       onConfig: (config) => this.#onEdit(config),
@@ -155,6 +118,7 @@ class Running implements RunningConfiguration {
     return { ...this.#facts, ancestors: this.#queue.applied.ancestors };
   }
 
+  /** The files as they were when they were last applied; an edit that waits is not in them. */
   get applied(): LoadedConfig {
     return this.#queue.applied;
   }
@@ -164,10 +128,12 @@ class Running implements RunningConfiguration {
     return this.#live?.current ?? this.#queue.applied;
   }
 
+  /** The server as the files define it, whether it may run or not. */
   configured(name: string): ServerDefinition | undefined {
     return this.#read.servers.find((server) => server.name === name);
   }
 
+  /** Remembers the user's answer and applies what it allows. Throws `bad_config` if the answer cannot be remembered. */
   async answer(hash: string, decision: "allowed" | "refused"): Promise<void> {
     const question = this.#queue.pending(hash);
     if (!question) return;
@@ -178,14 +144,17 @@ class Running implements RunningConfiguration {
     }
   }
 
+  /** The stamps of all files that what runs was made of, or would be; undefined: an edit is on its way, or nothing is followed. */
   async confirmed(): Promise<[file: string, stamp: string][] | undefined> {
     return this.#live?.confirmed();
   }
 
+  /** What was decided about servers of projects, the newest first. */
   get decisions(): ProjectDecision[] {
     return this.#consents.decisions;
   }
 
+  /** The decision becomes a question again, and what it allowed here stops. Throws as `answer` does. */
   async takeBack(id: string): Promise<void> {
     const written = this.#consents.takeBack(id);
     try {
@@ -197,32 +166,44 @@ class Running implements RunningConfiguration {
     }
   }
 
+  /** Forgets the refusals of this project's servers, so that the user is asked again. */
   async askAgain(): Promise<void> {
     this.#consents.reopen();
     await this.#reapply();
   }
 
+  /**
+   * The answer to `onHeld`. True applies that edit if it still waits; if the file was edited again, the newer edit
+   * has been announced and keeps waiting. False leaves the edit waiting.
+   */
   async applyHeld(id: string, apply: boolean): Promise<void> {
     const config = apply ? this.#held.take(id) : undefined;
     if (config) await this.#queue.apply(() => config);
   }
 
+  /** Other extensions registered other servers. An edit that waits keeps waiting. */
   async register(registered: readonly RegisteredServer[]): Promise<void> {
     this.#facts = { ...this.#facts, registered };
     if (this.#queue.editsWait) await this.#reapply();
     await this.#live?.reload({ registered });
   }
 
+  /** The user changed this file from within Pi: applies the new text, and nothing else of an edit that waits. */
   async written(own: OwnWrite): Promise<void> {
     if (this.#queue.editsWait) await this.#reapply(own);
     await (await this.#follow()).reload();
   }
 
+  /** Switches a server on or off for this session, whatever the files say; undefined: as they say again. */
   async switch(name: string, on: boolean | undefined): Promise<void> {
     const asWritten = on === true && this.configured(name)?.enabled === true;
     if (this.#queue.switch(name, asWritten ? undefined : on)) await this.#reapply(undefined, true);
   }
 
+  /**
+   * The user enables this server himself, in a file of the project: what his own files say of the server runs
+   * without another question. Throws `bad_config` if that cannot be remembered; it then holds for this session.
+   */
   allowAsUser(server: ServerDefinition): Promise<void> {
     return this.#consents.allowAsUser(server);
   }
@@ -281,7 +262,7 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
   const first = await loadConfig(facts, undefined, kept && asKept(kept));
   // A text written between the start of the session and this read is an edit like any other: the user is asked.
   if (await changedSinceStart(session, first)) consents.distrustStart();
-  const running = new Running(options, { facts, first, consents });
+  const running = new RunningConfiguration(options, { facts, first, consents });
   await running.start();
   return running;
 }

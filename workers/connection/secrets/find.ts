@@ -7,6 +7,7 @@ import { isKey } from "../../../src/shared/text/key-shape.ts";
 import { percentDecoded } from "../../../src/shared/text/reading.ts";
 import type { Env } from "../../shared/programs/find-program.ts";
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../config/entry/definition.ts";
+import { isCommand } from "../config/entry/interpolate.ts";
 import type { OAuthPlan } from "../config/entry/oauth-keys.ts";
 import type { Secrets } from "./redact.ts";
 
@@ -52,7 +53,7 @@ const isSecretSource = (written: string): boolean =>
 function substituted(written: string, resolved: string): string[] {
   if (!HOLDS_VARIABLE.test(written) || written === resolved) return [];
   // The text of a command has nothing in common with its output.
-  if (/^!(?!!)/.test(written)) return [resolved];
+  if (isCommand(written)) return [resolved];
   let start = 0;
   while (start < written.length && written[start] === resolved[start]) start++;
   let end = 0;

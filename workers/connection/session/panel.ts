@@ -18,7 +18,7 @@ import { advice } from "../../shared/commands.ts";
 import { readEnd } from "../../shared/files/read-regular.ts";
 import { isAppOnly } from "../../shared/signs.ts";
 import type { RunningConfiguration } from "../config/config.ts";
-import { changeConfigFile, realFile } from "../config/edit/edit.ts";
+import { realFile } from "../config/edit/edit.ts";
 import {
   decideIn,
   type EffectiveEdit,
@@ -40,7 +40,7 @@ import type { Supervisor } from "../servers/supervisor.ts";
 import { allTools, grantedWishes } from "../tools/listed.ts";
 import type { SessionRequests } from "./first-request.ts";
 import { shownLine } from "./setup.ts";
-import { applyOwnWrite } from "./user-edits.ts";
+import { writeOwn } from "./user-edits.ts";
 
 /** Read from the end of the file. */
 const READ_BYTES = 1024 * 1024;
@@ -216,8 +216,7 @@ async function carryOut(
   running: RunningConfiguration,
 ): Promise<{ file: string }> {
   const real = await realFile(file, running.facts);
-  await changeConfigFile(file, edit);
-  await applyOwnWrite(running, file, edit, server);
+  await writeOwn(running, file, edit, { server });
   return { file: real };
 }
 

@@ -27,14 +27,7 @@ import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import { advice, commandFor } from "../../shared/commands.ts";
 import { sameJson } from "../../shared/json.ts";
 import type { RunningConfiguration } from "../config/config.ts";
-import {
-  editableFile,
-  realFile,
-  textOf,
-  writeAdded,
-  writeImports,
-  writeRemoved,
-} from "../config/edit/edit.ts";
+import { editableFile, realFile, textOf } from "../config/edit/edit.ts";
 import { editAdded, editImports, editRemoved, type NewEntry, namesIn } from "../config/edit/entries.ts";
 import { dropValues, keepValue } from "../config/edit/keep-value.ts";
 import { type Origin, parseEntry, type ServerDefinition, transportOf } from "../config/entry/definition.ts";
@@ -43,9 +36,8 @@ import { IMPORTS } from "../config/entry/schema.ts";
 import { parseConfigText } from "../config/files/files.ts";
 import { type ConfigSource, configSources, npxCacheFile } from "../config/files/sources.ts";
 import { findHosts, foundId, type HostFound, titleOf } from "../config/found/found.ts";
-import { underSettings } from "../config/merge/layers.ts";
-import { boundProblems } from "../config/merge/merge.ts";
-import { describeTarget, leastChars } from "../config/trust/trust.ts";
+import { boundProblems, underSettings } from "../config/merge/layers.ts";
+import { describeTarget, leastChars } from "../config/trust/question.ts";
 import { missingVariables } from "../config/values/missing.ts";
 import { secretsOf } from "../secrets/find.ts";
 import { createRedactor } from "../secrets/redact.ts";
@@ -53,7 +45,7 @@ import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent, isRequired } from "./explain-server.ts";
 import type { SessionRequests } from "./first-request.ts";
 import { unnamed, withoutItsValues } from "./typed-values.ts";
-import { applyOwnWrite } from "./user-edits.ts";
+import { writeOwn } from "./user-edits.ts";
 
 const OWNERS: Readonly<Record<Origin, DefinedIn["by"]>> = {
   user: "user",
@@ -315,12 +307,21 @@ async function copy(
     return { name: server.name, entry };
   });
   if (entries.length > 0) {
-    await writeAdded(file, entries, replace);
-    await applyOwnWrite(running, file, (text) => editAdded(text, entries, { file, replace: true }));
+    await writeEntries(running, file, { entries, replace });
   }
   const notes = [...taken.values()].flatMap((server) => notesOn(server, running.facts.cwd));
   return { file, taken: [...taken.keys()], left, ...(notes.length > 0 ? { notes } : {}) };
 }
+
+/** Throws `bad_config` if the file has one of the names and may not replace it. In the text that runs, the name may be older. */
+const writeEntries = (
+  running: RunningConfiguration,
+  file: string,
+  { entries, replace }: { entries: readonly NewEntry[]; replace: boolean },
+): Promise<void> =>
+  writeOwn(running, file, (text) => editAdded(text, entries, { file, replace }), {
+    ofRunning: (text) => editAdded(text, entries, { file, replace: true }),
+  });
 
 /** What a person must know of a copy: variables that are to be set, and a folder that was one of many in its program. */
 function notesOn({ name, target, auth, raw, project }: ServerDefinition, cwd: string): string[] {
@@ -356,8 +357,7 @@ async function takeImports(wish: TakeImports, running: RunningConfiguration): Pr
     else taken.push(host);
   }
   if (taken.length > 0) {
-    await writeImports(file, taken);
-    await applyOwnWrite(running, file, (text) => editImports(text, taken, file));
+    await writeOwn(running, file, (text) => editImports(text, taken, file));
   }
   return { file, taken, left };
 }
@@ -430,10 +430,7 @@ async function addServer(
   const unsaved = project
     ? await running.allowAsUser(definition).catch((error: unknown) => error)
     : undefined;
-  await withoutItsValues(running, async () => {
-    await writeAdded(file, entries, replace);
-    await applyOwnWrite(running, file, (text) => editAdded(text, entries, { file, replace: true }));
-  });
+  await withoutItsValues(running, () => writeEntries(running, file, { entries, replace }));
   if (unsaved) throw unsaved;
   const but = whyIdle(name, file, { supervisor, running });
   return { file: written, ...(but === undefined ? {} : { but }) };
@@ -501,8 +498,8 @@ async function removeServer(
   const overrides = running.configured(name)?.overrides ?? [];
   const remove = async (from: string): Promise<string> => {
     const real = await realFile(from, running.facts);
-    await writeRemoved(from, name);
-    await applyOwnWrite(running, from, (text) => (text === undefined ? "" : editRemoved(text, name, from)));
+    const edit = (text: string | undefined): string => editRemoved(text, name, from);
+    await writeOwn(running, from, edit, { ofRunning: (text) => (text === undefined ? "" : edit(text)) });
     return real;
   };
   const real = await remove(file);

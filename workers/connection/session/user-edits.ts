@@ -16,12 +16,10 @@ import {
   fileToEdit,
   realFile,
   textOf,
-  writeAllowed,
   writeEdited,
-  writeEnabled,
 } from "../config/edit/edit.ts";
 import { editSetting } from "../config/edit/entries.ts";
-import { isProject, obeysUsersFile, type ServerDefinition } from "../config/entry/definition.ts";
+import { isProject, isUsersOwn, obeysUsersFile, type ServerDefinition } from "../config/entry/definition.ts";
 import { asRules } from "../config/entry/exposure.ts";
 import { fileLimits, parseConfigText } from "../config/files/files.ts";
 import { type ConfigFacts, configSources } from "../config/files/sources.ts";
@@ -31,19 +29,22 @@ import { explainAbsent, isRequired } from "./explain-server.ts";
 type Answer<M extends keyof ConnectionMethods> = Promise<ConnectionMethods[M]["value"]>;
 
 /**
- * Applies an own write: the text that runs with this change alone, since other edits may wait for the person. The whole file
- * counts if that text cannot be edited, or does not have the server.
+ * Writes an own edit and applies it: the text that runs with this change alone, since other edits may wait for the person. The
+ * whole file counts if that text cannot be edited, or does not have the server. `ofRunning`: what changes that text, if that
+ * is another edit. Throws what the edit throws, and `bad_config` if the file cannot be read or written.
  */
-export async function applyOwnWrite(
+export async function writeOwn(
   running: RunningConfiguration,
   file: string,
   edit: (text: string | undefined) => string,
-  server?: string,
+  { server, ofRunning = edit }: { server?: string; ofRunning?: typeof edit } = {},
 ): Promise<void> {
+  await changeConfigFile(file, edit);
   const { servers, texts } = running.applied;
   let text: string | undefined;
   try {
-    if (server === undefined || servers.some(({ name }) => name === server)) text = edit(texts.get(file));
+    if (server === undefined || servers.some(({ name }) => name === server))
+      text = ofRunning(texts.get(file));
   } catch (error) {
     if (!(error instanceof ThreadsError)) throw error;
   }
@@ -89,11 +90,10 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
    * more. Answers why that could not be remembered, if it could not.
    */
   const allowAsUser = async (definition: ServerDefinition, file: string): Promise<unknown> => {
-    const { project, enabledByProject, userRules } = definition;
+    const { userRules } = definition;
     const source = configSources(running.facts).find((one) => one.file === file);
-    const isOwn = !project || enabledByProject !== undefined;
     const isOff = !(userRules ?? definition).enabled;
-    if (!source || !isProject(source.origin) || !isOwn || !isOff) return undefined;
+    if (!source || !isProject(source.origin) || !isUsersOwn(definition) || !isOff) return undefined;
     return running.allowAsUser(definition).then(
       () => undefined,
       (error: unknown) => error,
@@ -118,9 +118,7 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
       const file = fileToEdit(definition, running.facts, { project });
       const real = await realFile(file, running.facts);
       const unsaved = enabled ? await allowAsUser(definition, file) : undefined;
-      await writeEnabled(file, server, enabled);
-      const edit = (text: string | undefined) => editEnabled(text, server, enabled, file);
-      await applyOwnWrite(running, file, edit, server);
+      await writeOwn(running, file, (text) => editEnabled(text, server, enabled, file), { server });
       // What lasts is what holds now as well.
       await running.switch(server, undefined);
       if (unsaved) throw unsaved;
@@ -133,16 +131,12 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
       if (!obeysUsersFile(definition)) return;
       const allowed = { server, tool, rules: asRules(definition.approve) };
       const file = editableFile(running.facts, false);
-      await writeAllowed(file, allowed);
-      const edit = (text: string | undefined) => editAllowed(text, allowed, file);
-      await applyOwnWrite(running, file, edit, server);
+      await writeOwn(running, file, (text) => editAllowed(text, allowed, file), { server });
     },
     captureStats: async (): Answer<"captureStats"> => {
       const file = editableFile(running.facts, false);
-      const edit = (text: string | undefined) => editSetting(text, "captureStats", true, file);
       const real = await realFile(file, running.facts);
-      await changeConfigFile(file, edit);
-      await applyOwnWrite(running, file, edit);
+      await writeOwn(running, file, (text) => editSetting(text, "captureStats", true, file));
       return { file: real };
     },
     readConfig: async ({ project }: Params<"readConfig">): Answer<"readConfig"> => {

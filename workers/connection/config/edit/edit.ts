@@ -16,7 +16,7 @@ import { isProject, type ServerDefinition } from "../entry/definition.ts";
 import { cloneOf } from "../env-files/scripts.ts";
 import { endOf } from "../files/path-stops.ts";
 import { type ConfigFacts, type ConfigSource, configSources, readText } from "../files/sources.ts";
-import { editAdded, editEntry, editImports, editRemoved, type NewEntry } from "./entries.ts";
+import { editEntry } from "./entries.ts";
 
 const OWNER_MAY_WRITE = 0o200;
 /** How often a change is tried: an editor may save at the same moment once or twice. */
@@ -187,14 +187,6 @@ export async function realFile(file: string, facts: ConfigFacts): Promise<string
   );
 }
 
-/** Throws `bad_config` if the file cannot be read, changed or written. */
-export const writeEnabled = (file: string, server: string, enabled: boolean): Promise<void> =>
-  changeConfigFile(file, (text) => editEnabled(text, server, enabled, file));
-
-/** Throws `bad_config` if the file cannot be read, changed or written. */
-export const writeAllowed = (file: string, allowed: Parameters<typeof editAllowed>[1]): Promise<void> =>
-  changeConfigFile(file, (text) => editAllowed(text, allowed, file));
-
 /**
  * Replaces the text `before` with the edited text. If the file holds another text by now, it stays, and that text is the answer.
  * Throws `bad_config` if the file cannot be read or written.
@@ -210,15 +202,3 @@ export async function writeEdited(
   });
   return now;
 }
-
-/** Throws `bad_config` if the file cannot be read, changed or written, or has one of the names and may not replace it. */
-export const writeAdded = (file: string, entries: readonly NewEntry[], replace: boolean): Promise<void> =>
-  changeConfigFile(file, (text) => editAdded(text, entries, { file, replace }));
-
-/** Throws `bad_config` if the file cannot be read, changed or written. */
-export const writeRemoved = (file: string, server: string): Promise<void> =>
-  changeConfigFile(file, (text) => editRemoved(text, server, file));
-
-/** Throws `bad_config` if the file cannot be read, changed or written. */
-export const writeImports = (file: string, hosts: readonly string[]): Promise<void> =>
-  changeConfigFile(file, (text) => editImports(text, hosts, file));

@@ -61,7 +61,7 @@ interface EntryAt {
 }
 
 /** Where the server's entry is, or is to be. Throws `bad_config` if the text cannot be changed without guessing. */
-export function entryAt(given: string | undefined, server: string, file: string): EntryAt {
+function entryAt(given: string | undefined, server: string, file: string): EntryAt {
   const { bom, text, root } = rooted(given, file);
   const holds = (key: string): boolean => isObject(root[key]) && Object.hasOwn(root[key], server);
   const key = SERVER_KEYS.find(holds) ?? (isObject(root["mcp-servers"]) ? "mcp-servers" : "mcpServers");

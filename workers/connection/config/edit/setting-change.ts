@@ -142,7 +142,7 @@ const loadedWith = ({ facts, applied }: Reading, file: string, text: string): Pr
   );
 
 /**
- * The file and the edit that findEffectiveFile the change. Throws `unknown_server`, what a file that cannot be edited throws, or the
+ * The file and the edit that have the effect. Throws `unknown_server`, what a file that cannot be edited throws, or the
  * error of the change for the best candidate.
  */
 export async function findEffectiveFile(change: SettingChange, reading: Reading): Promise<EffectiveEdit> {

@@ -6,7 +6,7 @@
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { matchesPattern } from "./patterns.ts";
 
-export interface ArgumentRule {
+interface ArgumentRule {
   /** Name or pattern of the tool. */
   tool: string;
   /** Name of the argument; a pattern in a rule that asks or denies. */

@@ -159,6 +159,16 @@ export interface DefinitionSource {
 export const isProject = (origin: Origin): boolean =>
   origin === "project-file" || origin === "project-pi" || origin === "package";
 
+/** Whether the user's own files define the server, even if a project enabled it. */
+export const isUsersOwn = ({ project, enabledByProject }: ServerDefinition): boolean =>
+  !project || enabledByProject !== undefined;
+
+/** The server, and those that it replaced. */
+export const withReplaced = (server: ServerDefinition): ServerDefinition[] => [
+  server,
+  ...(server.replaced ? withReplaced(server.replaced) : []),
+];
+
 /**
  * Whether what the user's own file says of that name decides about this server. A project's file comes after it, and the policy
  * of the machine beats it: a rule there would be about another server of the name, or about none.

@@ -37,8 +37,11 @@ const HOLDS_VARIABLE = /\$\{|\$env:|\{env:/;
 /** Whether a value is known only after its variables are filled in. An escape counts as a variable. */
 export const holdsVariable = (text: string): boolean => HOLDS_VARIABLE.test(text);
 
+/** Whether the value is a whole `!command`; `!!` stands for a literal `!`. */
+export const isCommand = (value: string): boolean => /^!(?!!)/.test(value);
+
 /** Whether a value is known only at connect: it holds a variable, or is a whole `!command`. */
-export const isLate = (text: string): boolean => /^!(?!!)/.test(text) || holdsVariable(text);
+export const isLate = (text: string): boolean => isCommand(text) || holdsVariable(text);
 
 /** Escapes a text, so that `interpolate` gives the text back as it was. */
 export const escapeVariables = (text: string): string =>

@@ -5,8 +5,9 @@
  */
 import * as z from "zod";
 import { canonical } from "../../../shared/json.ts";
+import { isCommand } from "./interpolate.ts";
 import { filled, type Key, type Loose, names, shapeOf, strings, text } from "./shape.ts";
-import { isCommand, shown, shownUrl, textsIn, withOrigin, withValue } from "./shown-text.ts";
+import { shown, shownUrl, textsIn, withOrigin, withValue } from "./shown-text.ts";
 
 /** `path`: keys below `oauth`. `message` follows them: `oauth.issuer is not ...`. */
 interface OAuthFinding {

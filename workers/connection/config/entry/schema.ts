@@ -19,7 +19,7 @@ export const HOSTS = [
 
 export type HostName = (typeof HOSTS)[number];
 
-/** What `imports` may name: these programs, and the plugins that Claude Code has installed (packages/claude.ts). */
+/** What `imports` may name: these programs, and the plugins that Claude Code has installed (packages/packages.ts). */
 export const IMPORTS = [...HOSTS, "claude-plugins"] as const;
 
 export type ImportName = (typeof IMPORTS)[number];

@@ -15,7 +15,7 @@ export interface Key<S extends z.ZodType = z.ZodType> {
 }
 
 export type Keys = Readonly<Record<string, Key>>;
-export type ShapeOf<K extends Keys> = { [P in keyof K]: z.ZodOptional<ReturnType<K[P]["schema"]>> };
+type ShapeOf<K extends Keys> = { [P in keyof K]: z.ZodOptional<ReturnType<K[P]["schema"]>> };
 
 /**
  * The shape of an object with these keys, each of which may be absent. The schema of a key is made when a file first has

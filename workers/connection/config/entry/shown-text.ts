@@ -6,7 +6,7 @@
 
 import { counted } from "../../../../src/shared/text/amounts.ts";
 import { isKeyAsVariable, variableText } from "../../../../src/shared/text/key-shape.ts";
-import { variablesIn } from "./interpolate.ts";
+import { isCommand, variablesIn } from "./interpolate.ts";
 
 /**
  * Controls, marks that turn or hide letters, line ends, and blanks other than the space: more than unprintable.ts
@@ -64,9 +64,6 @@ export function listed(texts: readonly string[], most: number): string {
   const others = texts.length - most;
   return [...texts.slice(0, most), ...(others > 0 ? [`${others} more`] : [])].join(", ");
 }
-
-/** Whether the value is a whole `!command`; `!!` stands for a literal `!`. */
-export const isCommand = (value: string): boolean => /^!(?!!)/.test(value);
 
 export const fromCommand = (value: string): string => `from running ${quoted(value.slice(1))}`;
 

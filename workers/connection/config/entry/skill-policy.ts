@@ -8,7 +8,7 @@ import { flag, shapeOf } from "./shape.ts";
 const WORDS = ["ask", "allow"] as const;
 
 /** As it is written. */
-export type WrittenSkills =
+type WrittenSkills =
   | false
   | (typeof WORDS)[number]
   | { use?: (typeof WORDS)[number] | undefined; dynamic?: boolean | undefined };

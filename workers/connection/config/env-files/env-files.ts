@@ -14,13 +14,13 @@ import { inTime } from "../../../shared/files/file-system.ts";
 import { readRegularText, type Unread, whyUnread } from "../../../shared/files/read-regular.ts";
 import { canonical } from "../../../shared/json.ts";
 import { isWithin } from "../../../shared/programs/find-program.ts";
-import type { ServerDefinition } from "../entry/definition.ts";
+import { isUsersOwn, type ServerDefinition, withReplaced } from "../entry/definition.ts";
 import { fillPath, type PathFacts, pathsOf } from "../entry/interpolate.ts";
 import { listed, shown } from "../entry/shown-text.ts";
 import { type Way, wayTo } from "../files/path-stops.ts";
 import { NO_ANSWER } from "../files/sources.ts";
 import { decidesWhatRuns, holdsAddress, isData } from "./deciding-variables.ts";
-import { cloneOf, type EnvFolders, isOwn, ScriptReader, type Scripts } from "./scripts.ts";
+import { cloneOf, type EnvFolders, ScriptReader, type Scripts } from "./scripts.ts";
 
 type Entries = Readonly<Record<string, string>>;
 
@@ -146,12 +146,12 @@ export async function agreedEntries(
   const file = pathsOf(folders.platform ?? process.platform).resolve(folders.cwd, path);
   const way = await wayTo(file, folders.platform);
   const isFolders = await isDecidedByFolder(path, folders, way);
-  const unfit = isOwn(definition) ? way.isRemote && isFolders && REMOTE : unfitReason(way);
+  const unfit = isUsersOwn(definition) ? way.isRemote && isFolders && REMOTE : unfitReason(way);
   if (unfit) return { reason: unfit };
   const read = await readEnvFile(file);
   if ("reason" in read) return read;
   const { entries } = read;
-  if (!isOwn(definition))
+  if (!isUsersOwn(definition))
     return contentOf(entries).hash === definition.agreedEnvFile ? { entries } : { changed: true };
   const { target } = definition;
   const { kept, dropped } = forOwnServer(entries, target.kind === "stdio" ? target.envFileNames : []);
@@ -193,7 +193,7 @@ class EnvReader {
     if (missing.length > 0) return { reason: `${missing.join(" and ")} is not set` };
     const file = pathsOf(platform).resolve(cwd, path);
     const way = await wayTo(file, platform);
-    if (isOwn(definition) && (way.isRemote || !(await isDecidedByFolder(path, this.#facts, way))))
+    if (isUsersOwn(definition) && (way.isRemote || !(await isDecidedByFolder(path, this.#facts, way))))
       return undefined;
     const unfit = unfitReason(way);
     if (unfit !== undefined) return { reason: unfit };
@@ -230,10 +230,6 @@ function leftOut(definition: ServerDefinition, found: Found): ConfigProblem[] {
   ];
 }
 
-/** Every definition that could run: each server, and the servers that it replaced. */
-const all = (servers: readonly ServerDefinition[]): ServerDefinition[] =>
-  servers.flatMap((server) => [server, ...all(server.replaced ? [server.replaced] : [])]);
-
 export async function lookAtEnvFiles(
   servers: readonly ServerDefinition[],
   facts: PathFacts & EnvFolders,
@@ -250,7 +246,7 @@ export async function lookAtEnvFiles(
     return found && "value" in found ? found.value : { reason: NO_ANSWER };
   };
   // One after the other, so that the files of a clone never take the worker's whole time or memory.
-  for (const definition of all(servers)) {
+  for (const definition of servers.flatMap(withReplaced)) {
     const { target, enabled } = definition;
     if (!enabled) continue;
     const its = await patient(`${definition.file} ${definition.name}`, () => scriptReader.find(definition));
@@ -259,7 +255,7 @@ export async function lookAtEnvFiles(
     const { envFile } = target;
     const found = await patient(`${definition.file} ${envFile}`, () => reader.find(definition, envFile));
     if (!found) continue;
-    if (isOwn(definition)) problems.push(...leftOut(definition, found));
+    if (isUsersOwn(definition)) problems.push(...leftOut(definition, found));
     else seen.set(definition, "reason" in found ? found : found.seen);
   }
   return { seen, scripts, problems, files: reader.files };

@@ -10,15 +10,11 @@ import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { readRegular } from "../../../shared/files/read-regular.ts";
 import { canonical } from "../../../shared/json.ts";
 import { isFile, isWithin } from "../../../shared/programs/find-program.ts";
-import type { ServerDefinition } from "../entry/definition.ts";
-import { fillPath, type PathFacts, pathsOf } from "../entry/interpolate.ts";
+import { isUsersOwn, type ServerDefinition } from "../entry/definition.ts";
+import { fillPath, isCommand, type PathFacts, pathsOf } from "../entry/interpolate.ts";
 import { endOf, isRemotePath, wayTo } from "../files/path-stops.ts";
 import { findWorktree } from "../files/sources.ts";
 import { decidesWhatRuns, isOfPrograms } from "./deciding-variables.ts";
-
-/** Whether the user's own files define the server, even if a project enabled it. */
-export const isOwn = ({ project, enabledByProject }: ServerDefinition): boolean =>
-  !project || enabledByProject !== undefined;
 
 export interface EnvFolders {
   home: string;
@@ -75,7 +71,7 @@ function textsOf({ target }: ServerDefinition): string[] {
     isOfPrograms(name) || (decidesWhatRuns(name) && !DATA_FILE.test(value)) ? [value] : [],
   );
   const all = [...(/[/\\]/.test(command) ? [command] : []), ...args, ...variables];
-  return all.filter((text) => !/^!(?!!)|\0/.test(text));
+  return all.filter((text) => !isCommand(text) && !text.includes("\0"));
 }
 
 /** Looks at the scripts of the servers of one decision, or of one server at its start. Each file is read once. */
@@ -102,7 +98,7 @@ export class ScriptReader {
   /** Undefined: the server names no file of the project or of its package, or nothing of it is bound. */
   async find(definition: ServerDefinition): Promise<Scripts | undefined> {
     const { origin } = definition;
-    if ((origin !== "project-file" && origin !== "package") || isOwn(definition)) return undefined;
+    if ((origin !== "project-file" && origin !== "package") || isUsersOwn(definition)) return undefined;
     const words = textsOf(definition).flatMap((text) => this.#wordsIn(text));
     // With each ending, such a word is looked for by itself.
     this.#words += words.length + words.filter((word) => SHORT_NAME.test(word)).length * this.#endings.length;

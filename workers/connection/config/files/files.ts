@@ -24,7 +24,7 @@ import {
 import { isOverride, type Override, offUntilMended, parseOverride } from "../entry/override.ts";
 import { fileShape, IMPORTS, type ImportName } from "../entry/schema.ts";
 import { parseSettings, type Settings } from "../entry/settings.ts";
-import { type ConfigDocument, type ParsedText, type Position, parseJsonc } from "./document.ts";
+import { type ConfigDocument, type Position, parseJsonc } from "./document.ts";
 import { type ConfigSource, PACKAGES } from "./sources.ts";
 
 const SERVER_KEYS = ["mcpServers", "mcp-servers"] as const;
@@ -238,11 +238,7 @@ const givenTwice = (path: string[]): Mistake => ({
 });
 
 /** Checks the text of a file. Never throws. */
-export function parseConfigText(
-  text: string,
-  source: ConfigSource,
-  parse: (text: string, mostValues: number) => ParsedText = parseJsonc,
-): FileConfig {
+export function parseConfigText(text: string, source: ConfigSource): FileConfig {
   if (text.trim() === "") {
     return brokenFile(source, {
       severity: "error",
@@ -252,14 +248,9 @@ export function parseConfigText(
       remedy: `Write ${EXAMPLE}, or delete the file.`,
     });
   }
-  const parsed = parse(withoutBom(text), fileLimits(source).values);
-  if ("problem" in parsed) return brokenFile(source, parsed.problem);
-  const { document } = parsed;
-  const root = document.value;
-  if (!isObject(root)) {
-    const [problem] = toProblems(document, source.file, [], [wrongKind(root, "an object")]);
-    return { ...emptyFile(source), problems: problem ? [problem] : [], broken: true };
-  }
+  const found = objectIn(text, source);
+  if ("problem" in found) return brokenFile(source, found.problem);
+  const { document, root } = found;
   const config = emptyFile(source);
   const { file } = source;
   addAll(config.problems, toProblems(document, file, [], unknownKeys(fileShape, root)));

@@ -21,7 +21,7 @@ import { hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
 import { type NamedRules, underRules } from "../hosts/named-rules.ts";
 import type { Loader } from "../packages/loader.ts";
 
-export interface HostFileFound {
+interface HostFileFound {
   source: ConfigSource;
   /** Those that count for the program: a later file may replace a server, but no file of a project one of the user's own. */
   servers: ServerDefinition[];

@@ -54,7 +54,7 @@ const isOfSystem = (name: string): boolean =>
  * something else. Nobody is asked at a start, so the person sets it once; undefined: the question has no name of which one can be
  * made.
  */
-export function inputVariable(id: string): string | undefined {
+function inputVariable(id: string): string | undefined {
   const name = id
     .replace(/[^A-Za-z0-9]+/g, "_")
     .replace(/^(\d)/, "_$1")

@@ -7,7 +7,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
-import { isProject, type ServerDefinition } from "../entry/definition.ts";
+import { isProject, isUsersOwn, type ServerDefinition, withReplaced } from "../entry/definition.ts";
 import { applyOverride, type Override } from "../entry/override.ts";
 import { inBoth } from "../entry/patterns.ts";
 import { shownKey } from "../files/files.ts";
@@ -132,7 +132,7 @@ const lostTool = ({ file }: ConfigSource, { name }: ServerDefinition, tool: stri
   remedy: "Deny less there, name the tools one by one, or write the server into your own mcp.json.",
 });
 
-export interface RulesOver {
+interface RulesOver {
   /** A server with all that the files say of it. */
   apply: Apply;
   /** Complete when all servers have been asked for. */
@@ -175,20 +175,11 @@ const offBy = (source: ConfigSource): NamedRules => ({
   source,
 });
 
-/** Also one that a project has only switched on. */
-const isUsersServer = ({ project, enabledByProject }: ServerDefinition): boolean =>
-  !project || enabledByProject !== undefined;
-
-const withReplaced = (server: ServerDefinition): ServerDefinition[] => [
-  server,
-  ...(server.replaced ? withReplaced(server.replaced) : []),
-];
-
 const usersNames = (servers: readonly ServerDefinition[]): string[] => [
   ...new Set(
     servers
       .flatMap(withReplaced)
-      .filter(isUsersServer)
+      .filter(isUsersOwn)
       .map(({ name }) => name),
   ),
 ];
@@ -213,7 +204,7 @@ function usersAlone(servers: readonly ServerDefinition[], files: readonly NamedR
   const overTheirs = laying([...ofKnown, ...off]);
   const apply: Apply = (base) => {
     const replaced = base.replaced && apply(base.replaced);
-    const over = isUsersServer(base) ? overUsers : overTheirs;
+    const over = isUsersOwn(base) ? overUsers : overTheirs;
     return { ...over({ ...base, replaced: undefined }), replaced };
   };
   return apply;

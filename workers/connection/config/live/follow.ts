@@ -311,7 +311,7 @@ export function createBursts(options: {
  */
 const BELIEVE_MS = 250;
 
-export interface LiveOptions {
+interface LiveOptions {
   facts: ConfigFacts;
   first: LoadedConfig;
   /** Gets each result that differs from the one before in servers, settings, problems or files. */

@@ -11,14 +11,7 @@ import { comparable } from "../entry/definition.ts";
 import { type ReadFile, readText } from "../files/sources.ts";
 import type { LoadedConfig } from "../merge/merge.ts";
 import { isIdle, type Plan } from "../plan/plan.ts";
-import type { ConfigWatcher, LiveConfig, LiveOptions } from "./follow.ts";
-
-export type { LiveConfig } from "./follow.ts";
-
-/** Follows the files of `first` until it is closed. */
-export async function followConfig(options: LiveOptions): Promise<LiveConfig> {
-  return (await import("./follow.ts")).followConfig(options);
-}
+import type { ConfigWatcher } from "./follow.ts";
 
 export interface HeldEdit {
   /** Hex SHA-256 of everything that the edit would do. */

@@ -8,6 +8,7 @@ import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem, RegisteredServer } from "../../../../src/shared/protocol/session.ts";
 import {
   isProject,
+  isUsersOwn,
   type Origin,
   type OwnRules,
   parseEntry,
@@ -39,7 +40,7 @@ function narrowServer(
   const replaced = server.replaced && narrowServer(server.replaced, settings).server;
   const narrower = replaced ? { ...server, replaced } : { ...server };
   // A server that the project only enabled keeps what the user's own file says.
-  if (!server.project || server.enabledByProject !== undefined) return { server: narrower, mistakes: [] };
+  if (isUsersOwn(server)) return { server: narrower, mistakes: [] };
   const mistakes: Mistake[] = [];
   const isTheirs = (key: keyof Override): boolean => !server.userKeys?.includes(key);
   if (server.oauth !== false) {

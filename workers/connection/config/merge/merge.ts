@@ -6,11 +6,7 @@
 import { lstat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type {
-  ConfigProblem,
-  RegisteredServer,
-  SessionFacts,
-} from "../../../../src/shared/protocol/session.ts";
+import type { ConfigProblem, SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import { isWithin } from "../../../shared/programs/find-program.ts";
 import { isProject, type ServerDefinition } from "../entry/definition.ts";
 import { expandHome, pathsOf } from "../entry/interpolate.ts";
@@ -47,8 +43,6 @@ import { listPackages, type PiPackage } from "../packages/pi-packages.ts";
 import type { Denied, Policy } from "../policy/policy.ts";
 import { boundProblems, type Merged, mergeLayers } from "./layers.ts";
 
-export { boundProblems } from "./layers.ts";
-
 export interface LoadedConfig {
   servers: ServerDefinition[];
   settings: Settings;
@@ -79,11 +73,8 @@ export interface LoadedConfig {
 
 /** The facts of a session and of this machine. */
 export function configFacts(
-  session: Pick<SessionFacts, "agentDir" | "cwd" | "projectTrusted"> & {
-    configPath?: string | undefined;
-    onlyServers?: readonly string[] | undefined;
-    registered?: readonly RegisteredServer[] | undefined;
-  },
+  session: Pick<SessionFacts, "agentDir" | "cwd" | "projectTrusted"> &
+    Partial<Pick<SessionFacts, "configPath" | "onlyServers" | "registered">>,
 ): ConfigFacts {
   const { agentDir, cwd, projectTrusted, configPath, onlyServers, registered } = session;
   const machine = {

@@ -28,7 +28,7 @@ export interface Loader {
 }
 
 /** A server of a package, and where its definition stands. */
-export interface Placed {
+interface Placed {
   server: ServerDefinition;
   place: Place | undefined;
 }

@@ -25,7 +25,7 @@ export interface PiPackage {
   files: { path: string; key: string; at: Position }[];
 }
 
-export interface ListedPackages {
+interface ListedPackages {
   /** Those with `pi.mcp`. */
   packages: PiPackage[];
   problems: ConfigProblem[];

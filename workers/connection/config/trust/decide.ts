@@ -8,9 +8,9 @@
 import { isAbsolute } from "node:path";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { advice } from "../../../shared/commands.ts";
-import type { ServerDefinition } from "../entry/definition.ts";
+import { isUsersOwn, type ServerDefinition } from "../entry/definition.ts";
 import type { EnvSeen } from "../env-files/env-files.ts";
-import { isOwn, type Scripts } from "../env-files/scripts.ts";
+import type { Scripts } from "../env-files/scripts.ts";
 import { consentQuestion, leastChars } from "./question.ts";
 import { type Consent, consentHash, createRecords, placeOf, type Standing, subjectOf } from "./records.ts";
 
@@ -46,7 +46,7 @@ export interface PendingConsent extends Asked {
   question: string;
 }
 
-export interface RefusedServer extends Asked {
+interface RefusedServer extends Asked {
   reason: string;
   /** A person refused it, and can be asked again. */
   byPerson?: true;
@@ -143,7 +143,7 @@ export function decideTrust(
       result.allowed.push(definition);
       return;
     }
-    const seen = isOwn(definition) ? undefined : facts.envFiles?.get(definition);
+    const seen = isUsersOwn(definition) ? undefined : facts.envFiles?.get(definition);
     // Only here: without a server of the project nothing is hashed, and Node's crypto need not load.
     const decidedIn = folderOf(definition, facts.folder);
     const place = places.get(decidedIn) ?? placeOf(decidedIn);

@@ -4,14 +4,13 @@
  * where the user's variables go. The dialog shows the whole line, or nobody is asked. Pure.
  */
 
-import type { HttpTarget, ServerDefinition, StdioTarget } from "../entry/definition.ts";
-import { holdsVariable, variablesIn } from "../entry/interpolate.ts";
+import { type HttpTarget, isUsersOwn, type ServerDefinition, type StdioTarget } from "../entry/definition.ts";
+import { holdsVariable, isCommand, variablesIn } from "../entry/interpolate.ts";
 import { leastOAuthChars, oauthWords } from "../entry/oauth-keys.ts";
 import { consentedKeys } from "../entry/server-keys.ts";
-import { fromCommand, isCommand, shown, shownUrl, textsIn, withOrigin } from "../entry/shown-text.ts";
+import { fromCommand, shown, shownUrl, textsIn, withOrigin } from "../entry/shown-text.ts";
 import { decidesWhatRuns, holdsAddress } from "../env-files/deciding-variables.ts";
 import type { EnvSeen } from "../env-files/env-files.ts";
-import { isOwn } from "../env-files/scripts.ts";
 
 /** Settings of package managers that are secrets and decide nothing: only their names are shown. */
 const SECRET_SETTING =
@@ -181,7 +180,7 @@ function sent(definition: ServerDefinition): string[] {
 
 /** Whether the server replaces one of the user's own files, directly or below another server of the project. */
 const hidesOwn = ({ replaced }: ServerDefinition): boolean =>
-  replaced !== undefined && (isOwn(replaced) || hidesOwn(replaced));
+  replaced !== undefined && (isUsersOwn(replaced) || hidesOwn(replaced));
 
 /** Whether another server than the user's own would run under the name of the user's own. */
 export const isInPlace = (definition: ServerDefinition): boolean =>

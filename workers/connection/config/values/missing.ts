@@ -1,6 +1,6 @@
 /** Which variables a definition needs that are not set. No `!command` runs for that. Pure. */
 import type { ServerDefinition } from "../entry/definition.ts";
-import { type Environment, interpolate } from "../entry/interpolate.ts";
+import { type Environment, interpolate, isCommand } from "../entry/interpolate.ts";
 
 const under = (
   key: string,
@@ -48,7 +48,7 @@ export function missingVariables(
 ): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const [key = "", value = ""] of valuesOf(definition)) {
-    if (/^!(?!!)/.test(value)) continue;
+    if (isCommand(value)) continue;
     for (const name of new Set(interpolate(value, env, platform).missing))
       found.set(name, [...(found.get(name) ?? []), key]);
   }

@@ -14,7 +14,7 @@ import { killTree, onWindows, systemShell } from "../../../shared/programs/proce
 const TIMEOUT_MS = 10_000;
 const OUTPUT_BYTES = 1024 * 1024;
 
-export interface CommandOptions {
+interface CommandOptions {
   command: string;
   /** The server and key that need the value, for errors: `docs: env.TOKEN`. */
   label: string;

@@ -12,7 +12,7 @@ import { advice } from "../../../shared/commands.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import { SAFE_FOR_TOKEN, UNSAFE_FOR_TOKEN } from "../entry/auth.ts";
 import type { HttpTarget, ServerDefinition, SocketTarget, StdioTarget } from "../entry/definition.ts";
-import { type Environment, fillPath, interpolate } from "../entry/interpolate.ts";
+import { type Environment, fillPath, interpolate, isCommand } from "../entry/interpolate.ts";
 import { isSafeUrl, type OAuthPlan, oauthFindings, scopesOf } from "../entry/oauth-keys.ts";
 import { agreedEntries } from "../env-files/env-files.ts";
 import { areAgreed } from "../env-files/scripts.ts";
@@ -88,9 +88,7 @@ class Resolver {
 
   /** Variables, or a whole `!command`; `!!` stands for a literal `!`. */
   async secret(key: string, value: string): Promise<string> {
-    return /^!(?!!)/.test(value)
-      ? this.#output(key, value.slice(1))
-      : this.text(key, value.replace(/^!!/, "!"));
+    return isCommand(value) ? this.#output(key, value.slice(1)) : this.text(key, value.replace(/^!!/, "!"));
   }
 
   /** Variables, a leading `~/`, or a whole `!command`. */
@@ -413,7 +411,7 @@ export async function resolveAddress(
   target: HttpTarget,
   options: ResolveOptions,
 ): Promise<Pick<ResolvedHttp, "url" | "ca"> | undefined> {
-  if (/^!(?!!)/.test(target.url)) return undefined;
+  if (isCommand(target.url)) return undefined;
   const resolver = new Resolver(definition, options);
   const url = checkUrl(resolver, await resolver.secret("url", target.url));
   return { url, ca: await authoritiesOf(target, resolver) };

@@ -13,7 +13,6 @@ import {
   editEnabled,
   fileToEdit,
   writeEdited,
-  writeEnabled,
 } from "../../../../../../workers/connection/config/edit/edit.ts";
 import {
   editAdded,
@@ -165,13 +164,16 @@ describe("editEnabled", () => {
   });
 });
 
-test("writeEnabled follows a link, keeps the mode, and makes a missing file", async () => {
+const switched = (file: string, server: string, enabled: boolean): Promise<void> =>
+  changeConfigFile(file, (text) => editEnabled(text, server, enabled, file));
+
+test("changeConfigFile follows a link, keeps the mode, and makes a missing file", async () => {
   const folder = await temporaryFolder();
   const real = join(folder, "dotfiles", "mcp.json");
   await put(real, COMMENTED);
   await chmod(real, 0o640);
   await symlink(join("dotfiles", "mcp.json"), join(folder, "mcp.json"));
-  await writeEnabled(join(folder, "mcp.json"), "a", false);
+  await switched(join(folder, "mcp.json"), "a", false);
   expect(await readFile(real, "utf8")).toBe(COMMENTED.replace("true", "false"));
   expect((await stat(real)).mode & 0o777).toBe(0o640);
   expect(await readlink(join(folder, "mcp.json"))).toBe(join("dotfiles", "mcp.json"));
@@ -179,7 +181,7 @@ test("writeEnabled follows a link, keeps the mode, and makes a missing file", as
     ["dotfiles", "mcp.json"],
     ["mcp.json"],
   ]);
-  await writeEnabled(join(folder, "new", "mcp.json"), "a", true);
+  await switched(join(folder, "new", "mcp.json"), "a", true);
   expect(JSON.parse(await readFile(join(folder, "new", "mcp.json"), "utf8"))).toEqual({
     mcpServers: { a: { enabled: true } },
   });
@@ -227,12 +229,12 @@ test("a file that is read-only, a folder, or below a file -> bad_config with the
     message: expect.stringMatching(why),
     data: { file: path },
   });
-  await expect(writeEnabled(file, "a", false)).rejects.toMatchObject(
+  await expect(switched(file, "a", false)).rejects.toMatchObject(
     failed(file, /mcp\.json could not be written: it is read-only/),
   );
   await expect(changeConfigFile(file, () => "{}")).rejects.toMatchObject(failed(file, /it is read-only/));
   expect(await readFile(file, "utf8")).toBe(COMMENTED);
-  await expect(writeEnabled(folder, "a", false)).rejects.toMatchObject(
+  await expect(switched(folder, "a", false)).rejects.toMatchObject(
     failed(folder, /cannot be read: .*EISDIR/),
   );
   const below = join(file, "mcp.json");
@@ -244,9 +246,7 @@ test("a file that is read-only, a folder, or below a file -> bad_config with the
 test("a broken file -> the error names file and position", async () => {
   const file = join(await temporaryFolder(), "mcp.json");
   await put(file, '{\n  "mcpServers": }');
-  await expect(writeEnabled(file, "a", false)).rejects.toThrow(
-    `${file}:2:17 cannot be changed: not valid JSON`,
-  );
+  await expect(switched(file, "a", false)).rejects.toThrow(`${file}:2:17 cannot be changed: not valid JSON`);
 });
 
 test.each<[overrides: [ConfigSource, Override][], file: string]>([
@@ -437,14 +437,14 @@ test("the file holds the change already -> it is not written again", async () =>
   const file = join(await temporaryFolder(), "mcp.json");
   await put(file, '{"mcpServers": {"a": {"enabled": false}}}');
   const { ino } = lstatSync(file);
-  await writeEnabled(file, "a", false);
+  await switched(file, "a", false);
   expect(lstatSync(file).ino).toBe(ino);
 });
 
 test("a server with the name of a property that every object has -> changed like any other", async () => {
   const file = join(await temporaryFolder(), "mcp.json");
   await put(file, { mcpServers: {} });
-  await writeEnabled(file, "constructor", false);
+  await switched(file, "constructor", false);
   expect(await switchedOff(file)).toEqual(["constructor"]);
 });
 
