@@ -49,7 +49,7 @@ export interface Yes {
   /** Throws `not_approved` if the call is no longer what the yes was about: time has passed since the question. */
   check(now: SkillOfServer): void;
   /** The server refused the call before it ran, for want of a sign-in: the yes holds for the repetition after it. */
-  keep(): void;
+  keep?(): void;
 }
 
 export interface ApprovalOptions {
@@ -156,7 +156,7 @@ export class Approvals {
     const grant = (): Yes => {
       this.#grantedSkills.set(skillKey(definition, skill), contentOf(skill));
       // It lasts until the session ends.
-      return { check: (now) => this.#checkSkill(call, skill, now), keep: () => undefined };
+      return { check: (now) => this.#checkSkill(call, skill, now) };
     };
     if (byPerson) {
       grant();

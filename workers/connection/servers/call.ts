@@ -72,7 +72,7 @@ export function callTool(server: Server, asked: Asked, onYes?: () => void): Prom
     };
     return run().catch((error: unknown) => {
       // The call did not run: main may repeat it after a sign-in.
-      if (error instanceof ThreadsError && error.code === "needs_auth") yes?.keep();
+      if (error instanceof ThreadsError && error.code === "needs_auth") yes?.keep?.();
       throw error;
     });
   });
