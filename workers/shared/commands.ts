@@ -59,15 +59,6 @@ export function commandFor(word: CommandWord, server?: string): string {
   return `pi-mcp-threads ${word === "auth" ? "login" : word}${named}`;
 }
 
-/** What the system lacks, whatever is asked of it. */
-const LACKS: readonly (string | undefined)[] = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];
-
-/** The remedy for what the system lacks; undefined for any other error. */
-export const lackRemedy = (error: unknown): string | undefined =>
-  LACKS.includes((error as NodeJS.ErrnoException | undefined)?.code)
-    ? "The machine has no room for it: raise the limit (ulimit), or run fewer servers at once."
-    : undefined;
-
 /** How a person signs in, as a sentence. A tool of Pi's model may read it, so it says where the command belongs. */
 export const signInAdvice = (server: string): string =>
   `Run ${commandFor("auth", server)}${place === "pi" ? " in Pi" : ""}.`;

@@ -7,10 +7,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { constants } from "node:os";
 import { proposedName } from "../../shared/pasted.ts";
-import { messageOf } from "../../shared/protocol/errors.ts";
+import { lackRemedy, messageOf } from "../../shared/protocol/errors.ts";
 import type { Launch } from "../../shared/protocol/person.ts";
 import { isObject } from "../../shared/protocol/values.ts";
-import { asFailure, EXIT, Failure, lackRemedy, usage } from "../console/failure.ts";
+import { asFailure, EXIT, Failure, usage } from "../console/failure.ts";
 import type { Options } from "../words/parse.ts";
 import type { Command, Context } from "./known.ts";
 
@@ -32,7 +32,7 @@ function explained(error: unknown): Failure {
   const { exitCode, message, code, data } = failure;
   if (code === "bad_config") return usage(message, HELP);
   const isCommands = code === "spawn_failed" && !(isObject(data) && data.reason === "sandbox");
-  const remedy = lackRemedy(message) ?? "Check the command behind --, and PATH.";
+  const remedy = lackRemedy(failure) ?? "Check the command behind --, and PATH.";
   return isCommands ? new Failure(exitCode, message, { remedy, code, data }) : failure;
 }
 
@@ -128,7 +128,7 @@ export const run: Command = async (context) => {
   ends.addEventListener("abort", () => signal(started, "SIGKILL"), { once: true });
   const [code, by] = (await once(child, "close").catch((error: unknown) => {
     const message = `${command} could not be started: ${messageOf(error)}.`;
-    throw new Failure(EXIT.unreachable, message, { remedy: lackRemedy(message) });
+    throw new Failure(EXIT.unreachable, message, { remedy: lackRemedy(error) });
   })) as [number | null, NodeJS.Signals | null];
   if (by === null && !started.hasRun())
     throw new Failure(EXIT.unreachable, `${command} could not be started in the sandbox.`, {

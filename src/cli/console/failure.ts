@@ -1,5 +1,11 @@
 /** The failures that the command itself finds, in the form of the worker's errors. Pure. */
-import { type ErrorCode, messageOf, ThreadsError, toWireError } from "../../shared/protocol/errors.ts";
+import {
+  type ErrorCode,
+  lackRemedy,
+  messageOf,
+  ThreadsError,
+  toWireError,
+} from "../../shared/protocol/errors.ts";
 
 export const EXIT = {
   ok: 0,
@@ -115,21 +121,11 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   deadline: "Try again; mcp-threads.log may say why.",
 };
 
-/** Codes of what the system lacks, in the message of an error. */
-const LACKS = /\b(?:EMFILE|ENFILE|EAGAIN|ENOMEM)\b/;
-
-/** The remedy for what the system lacks; undefined for any other message. */
-export const lackRemedy = (message: string): string | undefined =>
-  LACKS.test(message)
-    ? "The machine has no room for it: raise the limit (ulimit), or end other programs."
-    : undefined;
-
 /** Anything thrown as a failure. */
 export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (!(error instanceof ThreadsError)) {
-    const message = messageOf(error);
-    return new Failure(EXIT.internal, message, { code: "internal", remedy: lackRemedy(message) });
+    return new Failure(EXIT.internal, messageOf(error), { code: "internal", remedy: lackRemedy(error) });
   }
   const { code, message, remedy, data } = toWireError(error);
   return new Failure(exitCodeOf(code), message, { code, remedy: REMEDIES[code] ?? remedy, data });

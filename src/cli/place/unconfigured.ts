@@ -6,8 +6,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { proposedName } from "../../shared/pasted.ts";
+import { lackRemedy } from "../../shared/protocol/errors.ts";
 import { parseAdd } from "../../shared/setup.ts";
-import { asFailure, Failure, lackRemedy, usage } from "../console/failure.ts";
+import { asFailure, Failure, usage } from "../console/failure.ts";
 import type { CommandLine } from "../words/parse.ts";
 import type { Place } from "./place.ts";
 
@@ -34,8 +35,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
 export function unconfiguredFailure(error: unknown): Failure {
   const failure = asFailure(error);
   const { exitCode, message, code, data } = failure;
-  const lack = code === "spawn_failed" ? lackRemedy(message) : undefined;
-  const remedy = lack ?? (Object.hasOwn(REMEDIES, code) ? REMEDIES[code] : failure.remedy);
+  const remedy = lackRemedy(failure) ?? (Object.hasOwn(REMEDIES, code) ? REMEDIES[code] : failure.remedy);
   const isUsage = code === "usage" && !/names? of a tool|<\w+>/.test(message);
   return isUsage ? failure : new Failure(exitCode, message, { remedy, code, data });
 }

@@ -24,7 +24,8 @@
  *   `reason`: `not-listed`, `changed`
  * - `server_not_trusted`: a project's file names the server, and the user has not agreed to it. `{server}`
  * - `server_disabled`: the server is switched off in the configuration. `{server}`
- * - `spawn_failed`: the server's command could not be started. `{server}`
+ * - `spawn_failed`: the server's command could not be started. `{server, reason?}`; `reason`: `sandbox`, `no-folder`, or the
+ *   system's own code, such as `EMFILE`
  * - `connect_failed`: the server did not complete `initialize`, or could not be reached. `{server, status?, retryAfterMs?,
  *   reason?}`; `reason`: the kind of failure in one word, such as `busy`, `certificate` or `ECONNREFUSED`
  * - `connect_timeout`: `initialize` or the tool list took longer than the limit. `{server, timeoutMs}`
@@ -160,6 +161,17 @@ export const describeErrorOf = (
   server: string,
   error: { message: string; remedy?: string | undefined },
 ): string => describeError({ ...error, message: withoutServer(server, error.message) });
+
+/** What the system lacks, whatever is asked of it. */
+const LACKS: readonly unknown[] = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];
+
+/** The remedy for what the system lacks, by the code of its error or in the data of ours; undefined for any other error. */
+export function lackRemedy(error: unknown): string | undefined {
+  const { code, data } = (error ?? {}) as { code?: unknown; data?: { reason?: unknown } };
+  return LACKS.includes(data?.reason ?? code)
+    ? "The machine has no room for it: raise the limit (ulimit), run fewer servers at once, or end other programs."
+    : undefined;
+}
 
 /** The message of anything thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -135,10 +135,14 @@ test("anything else that is thrown -> an internal failure with its message alone
 });
 
 test("the system lacks files -> the remedy names ulimit, also for a server behind --, whose own advice stays otherwise", () => {
-  expect(asFailure(new Error("EMFILE: too many open files, open '/x'")).remedy).toContain("ulimit");
-  const failed = (message: string): string | undefined =>
-    unconfiguredFailure(new ThreadsError("spawn_failed", message, { remedy: "Check cwd in mcp.json." }))
-      .remedy;
-  expect(failed('node: "node" could not be started: spawn node ENFILE.')).toContain("ulimit");
-  expect(failed('node: the command "node" was not found.')).toBe("Check the command after --, and PATH.");
+  const lack = Object.assign(new Error("too many open files, open '/x'"), { code: "EMFILE" });
+  expect(asFailure(lack).remedy).toContain("ulimit");
+  const failed = (message: string, reason: string): string | undefined => {
+    const details = { remedy: "Check cwd in mcp.json.", data: { server: "node", reason } };
+    return unconfiguredFailure(new ThreadsError("spawn_failed", message, details)).remedy;
+  };
+  expect(failed('node: "node" could not be started: no file is left.', "ENFILE")).toContain("ulimit");
+  expect(failed("node: its working directory EMFILE does not exist.", "no-folder")).toBe(
+    "Check the command after --, and PATH.",
+  );
 });

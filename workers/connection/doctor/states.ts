@@ -43,6 +43,8 @@ const KINDS: Readonly<Partial<Record<FindingId, readonly string[]>>> = {
   crash: ["held-back"],
   "sign-in": ["needs_auth"],
   command: ["spawn_failed"],
+  // The check of the programs has told of it under this word.
+  folder: ["no-folder"],
   "time-out": ["connect_timeout"],
   ended: ["server_died"],
   variable: ["bad_config"],
@@ -53,9 +55,7 @@ const ID_OF = new Map(
 );
 
 /** What the error of a server is about: its reason says more than its code. */
-function idOf({ code, data, message }: WireError): FindingId {
-  // The check of the programs has told of it under this word.
-  if (code === "spawn_failed" && message.includes("working directory")) return "folder";
+function idOf({ code, data }: WireError): FindingId {
   const reason = typeof data?.reason === "string" ? data.reason : "";
   return (reason.startsWith("npm-") ? "npx" : ID_OF.get(reason)) ?? ID_OF.get(code) ?? "connect";
 }

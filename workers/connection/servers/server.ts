@@ -6,10 +6,10 @@
 
 import { constants } from "node:buffer";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
-import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { lackRemedy, messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ServerStatus, SessionLimits } from "../../../src/shared/protocol/session.ts";
-import { asReason, lackRemedy, withName } from "../../shared/commands.ts";
+import { asReason, withName } from "../../shared/commands.ts";
 import { endIfFileGone, type Log } from "../../shared/log.ts";
 import { during, settledWithin } from "../../shared/pace/abort.ts";
 import {

@@ -12,7 +12,7 @@
 import { constants, type Stats, type StatsBase } from "node:fs";
 import { type FileHandle, open, rename, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { lackRemedy } from "../commands.ts";
+import { lackRemedy } from "../../../src/shared/protocol/errors.ts";
 import { give } from "./owner.ts";
 
 export const codeOf = (error: unknown): string | undefined =>

@@ -4,8 +4,7 @@
  */
 
 import { resolve, win32 } from "node:path";
-import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import { lackRemedy } from "../commands.ts";
+import { lackRemedy, messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { isFolder } from "../files/file-system.ts";
 import { codeOf, readStart, whyUnread } from "../files/read-regular.ts";
 import { findHere, namesFile } from "./find-program.ts";
@@ -109,10 +108,11 @@ export async function spawnFailure({
       ? `the command "${command}" was not found${divided ? ": it holds its arguments too" : ""}.`
       : `its working directory ${cwd} does not exist.`;
   const check = hasFolder || isSystems ? CHECK_COMMAND : CHECK_FOLDER;
+  const reason = isSystems ? codeOf(error) : hasFolder ? undefined : "no-folder";
   return new ThreadsError("spawn_failed", `${server}: ${what}`, {
     remedy:
       lackRemedy(error) ??
       (divided ? dividedRemedy(divided) : codeOf(error) === "EACCES" ? CHECK_MODE : check),
-    data: { server },
+    data: { server, ...(reason && { reason }) },
   });
 }

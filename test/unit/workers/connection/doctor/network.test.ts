@@ -78,9 +78,8 @@ test("an error -> its sentence without the server's name, what it wrote as a det
 });
 
 test("what another check tells, and what the title says -> not told again", () => {
-  expect(judgeState(failed("spawn_failed", "s: its working directory /x does not exist."))?.id).toBe(
-    "folder",
-  );
+  const noFolder = failed("spawn_failed", "s: it has no place.", { server: "s", reason: "no-folder" });
+  expect(judgeState(noFolder)?.id).toBe("folder");
   const { error } = failed("needs_auth", "s: it needs a sign-in.");
   const status = makeStatus("s", {
     state: "needs-auth",

@@ -75,4 +75,11 @@ test.each([
   const error = Object.assign(new Error(code), { code });
   const failure = await spawnFailure({ server: "s", command: "node", cwd: "/", error });
   expect(failure.remedy).toContain(remedy);
+  expect(failure.data).toEqual({ server: "s", reason: code });
+});
+
+test("no folder -> its data say so, and nothing where the command alone is missing", async () => {
+  const failed = async (cwd: string) => (await spawnFailure({ server: "s", command: "gone", cwd })).data;
+  expect(await failed("/no/such/folder")).toEqual({ server: "s", reason: "no-folder" });
+  expect(await failed("/")).toEqual({ server: "s" });
 });
