@@ -178,7 +178,7 @@ async function run(line: CommandLine, console: Console): Promise<number> {
     code = await Promise.race([command(context), failed]);
   } catch (error) {
     // A file that is left out may define the server.
-    const note = asFailure(error).code === "unknown_server" ? leftOutNote(place) : undefined;
+    const note = asFailure(error).code === "unknown_server" ? await leftOutNote(place) : undefined;
     if (note !== undefined) console.note(note);
     if (line.server === undefined) throw error;
     throw (await import("./place/unconfigured.ts")).unconfiguredFailure(error);

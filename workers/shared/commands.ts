@@ -4,6 +4,7 @@
  * be made when they are needed: what a module makes while it loads is made before that.
  */
 import type { WorkerBoot } from "../../src/shared/protocol/port.ts";
+import { TRUST_IN_SHELL, TRUST_IT } from "../../src/shared/untrusted.ts";
 
 export type CommandWord = "add" | "auth" | "disable" | "doctor" | "enable" | "import" | "on" | "reconnect";
 
@@ -17,7 +18,7 @@ const SENTENCES = {
     consent: "/mcp trust asks for it.",
     consentShows: "/mcp trust shows what would run and asks.",
     refused: "/mcp trust asks again about servers that were refused.",
-    trustFolder: "/trust decides that, from the next start of Pi on.",
+    trustFolder: TRUST_IT,
     /** After a colon. */
     later: "try again later with /mcp reconnect.",
     /** Without a full stop. */
@@ -34,7 +35,7 @@ const SENTENCES = {
     consent: "Run the command in a terminal to be asked.",
     consentShows: "A command that names the server, in a terminal, shows what would run and asks.",
     refused: "A command that names the server, in a terminal, asks again.",
-    trustFolder: "Start Pi here and trust the project, or add --trust-project.",
+    trustFolder: TRUST_IN_SHELL,
     later: "try again later.",
     noOne: "no one can be asked here",
     askAgain: "run the command in a terminal to be asked",

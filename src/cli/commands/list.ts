@@ -104,7 +104,7 @@ export const list: Command = async (context) => {
   if (!options.cached) await session.connectAll();
   const report = await session.status();
   const { servers, problems, questions, refused, files } = report;
-  const note = leftOutNote(context.place);
+  const note = await leftOutNote(context.place);
   const document = { servers, problems, questions, refused, files, ...(note ? { note } : {}) };
   console.answer(document, () => serverLines(servers, console));
   if (!console.json) {

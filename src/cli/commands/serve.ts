@@ -153,7 +153,7 @@ export const serve: Command = async (context) => {
     onEvent: (event: WorkerEvent) => tools.onEvent(event),
   });
   tools.open(session);
-  const left = leftOutNote(place);
+  const left = await leftOutNote(place);
   if (left !== undefined) note(left);
   if (options.http) await overHttp(context, tools, variable);
   else {

@@ -4,6 +4,7 @@
  */
 
 import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
+import { lstat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,7 +14,8 @@ import { agentFolder } from "../../shared/process/agent-folder.ts";
 import { describeError, messageOf } from "../../shared/protocol/errors.ts";
 import type { SessionFacts, StatusReport } from "../../shared/protocol/session.ts";
 import { isObject } from "../../shared/protocol/values.ts";
-import { onlyServersOf, PROJECT_FILES, type SnapshotKey } from "../../shared/snapshot/contract.ts";
+import { onlyServersOf, type SnapshotKey } from "../../shared/snapshot/contract.ts";
+import { TRUST_IN_SHELL, unreadFiles } from "../../shared/untrusted.ts";
 import { EXIT, Failure, usage } from "../console/failure.ts";
 import { readRegular, TRUST_FILE_BYTES } from "./read-regular.ts";
 
@@ -118,12 +120,12 @@ export const factsOf = (place: Place): Omit<SessionFacts, "snapshotChecksum"> =>
 });
 
 /** What the person must know of files that are left out; undefined: nothing is. */
-export function leftOutNote({ key: { cwd }, trust }: Place): string | undefined {
+export async function leftOutNote({ key: { cwd }, trust }: Place): Promise<string | undefined> {
   if (trust.trust !== "no") return undefined;
-  const files = PROJECT_FILES.filter((file) => existsSync(join(cwd, file)));
+  const files = await unreadFiles({ cwd, projectTrusted: false }, { lstat, resolve });
   if (files.length === 0) return undefined;
   const which = files.join(" and ");
-  return `${which} of this folder ${files.length === 1 ? "is" : "are"} left out: ${trust.reason}. Start Pi here and trust the project, or add --trust-project.`;
+  return `${which} of this folder ${files.length === 1 ? "is" : "are"} left out: ${trust.reason}. ${TRUST_IN_SHELL}`;
 }
 
 /** `recorded`: Pi's file says so. `nothing`: nothing in the folder needs trust. `no`: neither, with the reason. */

@@ -3,9 +3,9 @@
  * each word that the shell does not carry out alike (those are in report/actions.ts), and when words do not fit.
  */
 import { randomBytes } from "node:crypto";
-import { rename, rm, writeFile } from "node:fs/promises";
+import { lstat, rename, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { type CatalogTool, inputSchemaOf } from "../../catalog/catalog.ts";
 import { nearestTools, resolveTool } from "../../catalog/search.ts";
 import type { PiContext } from "../../pi/api.ts";
@@ -31,6 +31,7 @@ import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { ServerStatus, StatusReport } from "../../shared/protocol/session.ts";
 import { LOG_FILE } from "../../shared/snapshot/contract.ts";
 import { parametersIn } from "../../shared/text/signature.ts";
+import { TRUST_IT, unreadFiles, unreadLine } from "../../shared/untrusted.ts";
 import type { McpHost } from "../mcp-host.ts";
 import { areToldWhole } from "../notices.ts";
 import { openPanel } from "../panel/panel.ts";
@@ -40,7 +41,6 @@ import { choose } from "../setup/dialog.ts";
 import { askedKey } from "../setup/key.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
 import { tryTool } from "../try/try.ts";
-import { untrustedLine } from "../untrusted.ts";
 import { helpText, logText, unknownWordText, usageText } from "./help.ts";
 import { withinSession } from "./within-session.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
@@ -115,7 +115,7 @@ const isWrong = ({ state }: ServerStatus): boolean => state === "failed" || stat
 async function status(ctx: PiContext, host: McpHost, judged?: readonly string[]): Promise<string> {
   const [report, unread] = await Promise.all([
     ctx.hasUI || judged ? host.ask("status", {}) : settledStatus(host),
-    untrustedLine(ctx),
+    unreadIn(ctx),
   ]);
   const { servers, problems } = report;
   const of = judged ? servers.filter(({ name }) => judged.includes(name)) : servers;
@@ -124,6 +124,12 @@ async function status(ctx: PiContext, host: McpHost, judged?: readonly string[])
   const text = renderStatus(report, { isTold });
   return unread === undefined ? text : `${text}\n${unread}`;
 }
+
+const unreadIn = async (ctx: PiContext): Promise<string | undefined> =>
+  unreadLine(
+    await unreadFiles({ cwd: ctx.cwd, projectTrusted: ctx.isProjectTrusted() }, { lstat, resolve }),
+    TRUST_IT,
+  );
 
 /** The servers' lists in words, or why the named server has none. */
 async function offered<T>(
@@ -311,7 +317,7 @@ const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given
   on: switchNow("on"),
   off: switchNow("off"),
   trust: async ({ ctx, host }) => {
-    const unread = await untrustedLine(ctx);
+    const unread = await unreadIn(ctx);
     if (unread !== undefined) return unread;
     const { questions, refused } = await host.ask("status", {});
     const asked = questions.length + refused.filter(({ byPerson }) => byPerson).length;

@@ -4,10 +4,13 @@
  * more of a server than the session tells, or keep a truth of its own; world.ts holds what is known.
  * Pi stacks dialogs: a question that arrives while the panel is open covers the panel, which comes back after the answer.
  */
+import { lstat } from "node:fs/promises";
+import { resolve } from "node:path";
 import type { Keybindings, PanelTui, PiContext, RenderTheme, ScreenComponent } from "../../pi/api.ts";
 import { ACTIONS, type Action, type ActionName, doneText, OF_SESSION } from "../../report/actions.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { counted } from "../../shared/text/amounts.ts";
+import { unreadFiles } from "../../shared/untrusted.ts";
 import type { McpHost } from "../mcp-host.ts";
 import type { Area } from "../screen/frame.ts";
 import { keyOf } from "../screen/list.ts";
@@ -15,7 +18,6 @@ import { askedKey } from "../setup/key.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
 import { tryTool, type Wanted } from "../try/try.ts";
 import { takesKeys } from "../typing.ts";
-import { untrustedFiles } from "../untrusted.ts";
 import { draw, sizeOf } from "./draw/draw.ts";
 import { onKey, onWorld, seen } from "./model/model.ts";
 import { type Effect, push, START, type State, shown, type View } from "./model/state.ts";
@@ -181,7 +183,8 @@ function createPanel(
     redraw();
   };
   const failed = (error: unknown): void => tell({ notice: { text: describeThrown(error), level: "error" } });
-  const unread = () => untrustedFiles(ctx);
+  const unread = () =>
+    unreadFiles({ cwd: ctx.cwd, projectTrusted: ctx.isProjectTrusted() }, { lstat, resolve });
   const source = new WorldSource(host, { state: () => state, changed: redraw, failed, unread });
   const area = (): Area => ({
     width,

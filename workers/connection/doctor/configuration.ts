@@ -3,7 +3,8 @@
  * the extension's own files can be written, and whether only the user can read them.
  */
 
-import { isAbsolute, join } from "node:path";
+import { lstat } from "node:fs/promises";
+import { isAbsolute, join, resolve } from "node:path";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Finding } from "../../../src/shared/protocol/person.ts";
 import type { ConfigProblem, StatusReport } from "../../../src/shared/protocol/session.ts";
@@ -14,9 +15,9 @@ import {
   TRACE_FILE,
 } from "../../../src/shared/snapshot/contract.ts";
 import { counted, formatBytes } from "../../../src/shared/text/amounts.ts";
+import { unreadFiles } from "../../../src/shared/untrusted.ts";
 import { advice, commandFor } from "../../shared/commands.ts";
 import type { ConfigState } from "../config/config.ts";
-import { unreadFiles } from "../config/files/sources.ts";
 import { allWell, type DoctorInput, FILES_LOOKED_AT } from "./check.ts";
 import type { LookedAt, Machine } from "./machine.ts";
 
@@ -98,7 +99,7 @@ export function isMentioned(state: ConfigState, server: string): boolean {
 
 /** A folder that Pi does not trust has servers. */
 async function checkTrust({ facts, named }: DoctorInput): Promise<Finding[]> {
-  const names = named === undefined ? await unreadFiles(facts) : [];
+  const names = named === undefined ? await unreadFiles(facts, { lstat, resolve }) : [];
   if (names.length === 0) return [];
   return [
     {

@@ -28,7 +28,7 @@ import type { ConfigState, OnPlan, RunningConfiguration } from "../config/config
 import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../config/entry/settings.ts";
-import { policyFile, unreadFiles } from "../config/files/sources.ts";
+import { policyFile } from "../config/files/sources.ts";
 import { findHosts, titleOf } from "../config/found/found.ts";
 import { describeEffect, type Effect, isIdle, type Plan } from "../config/plan/plan.ts";
 import { messageLimitIsOf } from "../messages/too-large.ts";
@@ -70,14 +70,6 @@ export async function firstHint(running: RunningConfiguration): Promise<string |
   return others === undefined
     ? `${add}.`
     : `${add}, ${commandFor("import")} takes over what other programs have: ${others}.`;
-}
-
-/** For a session in which nobody sees the panel; undefined: nothing of the project is left out. */
-export async function unreadHint(facts: Parameters<typeof unreadFiles>[0]): Promise<string | undefined> {
-  const names = (await unreadFiles(facts)).join(" and ");
-  return names === ""
-    ? undefined
-    : `${names}: Pi does not trust this folder, so its servers are not read. /trust in Pi, or --approve, decides that.`;
 }
 
 /** A change is reported when the servers that it started have settled, but not later than this. */

@@ -4,12 +4,14 @@
  * To add a request of main: requests.ts.
  */
 import { createHash } from "node:crypto";
-import { join } from "node:path";
+import { lstat } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SessionFacts } from "../../../src/shared/protocol/session.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/contract.ts";
+import { unreadFiles, unreadLine } from "../../../src/shared/untrusted.ts";
 import type { Log } from "../../shared/log.ts";
 import { Approvals } from "../approval/approval.ts";
 import { type AskUser, SessionAsks } from "../asks/asks.ts";
@@ -26,7 +28,7 @@ import type { Connect } from "../servers/server.ts";
 import { Supervisor, type SupervisorContext } from "../servers/supervisor.ts";
 import type { Talkers } from "../servers/talkers.ts";
 import { AllowedSkills } from "../skills/allowed.ts";
-import { CurrentPlan, createPlanCarrier, endedBy, firstHint, reportEffect, unreadHint } from "./carry-out.ts";
+import { CurrentPlan, createPlanCarrier, endedBy, firstHint, reportEffect } from "./carry-out.ts";
 import { createFirstRequest, endingTheWait, type SessionRequests } from "./first-request.ts";
 import { createSessionRequests } from "./requests.ts";
 import { createRest, sinceRest } from "./rest.ts";
@@ -189,7 +191,10 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       .catch(() => undefined);
   }
   if (!facts.canAsk)
-    void unreadHint(facts).then((text) => text && emit({ type: "notice", text, level: "warning" }));
+    void unreadFiles(facts, { lstat, resolve }).then((unread) => {
+      const text = unreadLine(unread, "/trust in Pi, or --approve, decides that.");
+      if (text) emit({ type: "notice", text, level: "warning" });
+    });
   const edits = started.then((running) => createUserEdits(running, supervisor));
   // It fails as the start does, and the start's failure is reported.
   edits.catch(() => undefined);

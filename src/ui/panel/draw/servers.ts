@@ -9,6 +9,7 @@ import { counted, durationText, formatBytes, grouped, offerText } from "../../..
 import { describeProblem } from "../../../shared/text/failure.ts";
 import { firstSentence } from "../../../shared/text/unprintable.ts";
 import { cutOff, cutTo, visibleWidth, wrap } from "../../../shared/text/width.ts";
+import { TRUST_IT, UNTRUSTED } from "../../../shared/untrusted.ts";
 import {
   type Area,
   type Colour,
@@ -29,7 +30,6 @@ import {
   withTilde,
 } from "../../screen/frame.ts";
 import { chosenAt, isLeft } from "../../screen/list.ts";
-import { TRUST_IT, UNTRUSTED } from "../../untrusted.ts";
 import type { FoundTool } from "../model/find.ts";
 import { menuAt, menuIn, statusOf } from "../model/menu.ts";
 import { rowKeys, type ServersRow, serversRows } from "../model/servers.ts";

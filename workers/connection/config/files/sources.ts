@@ -7,7 +7,6 @@ import { lstat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { RegisteredServer } from "../../../../src/shared/protocol/session.ts";
-import { PROJECT_FILES } from "../../../../src/shared/snapshot/contract.ts";
 import { inTime, silenceOf } from "../../../shared/files/file-system.ts";
 import { readRegularText, remedyForUnread, whyUnread } from "../../../shared/files/read-regular.ts";
 import type { Base, Origin } from "../entry/definition.ts";
@@ -79,30 +78,6 @@ export function configSources(facts: Omit<ConfigFacts, "env" | "registered">): C
     // A project's file that the user named by --mcp-config counts as the user's own.
     ...(facts.projectTrusted ? project.filter(({ file }) => file !== user.file) : []),
   ];
-}
-
-/**
- * The project's own files that are there and not read, since Pi does not trust the folder. One that the user named by
- * --mcp-config is read as the user's own.
- */
-export async function unreadFiles(
-  facts: Pick<ConfigFacts, "cwd" | "projectTrusted" | "configPath">,
-): Promise<string[]> {
-  if (facts.projectTrusted) return [];
-  const { cwd, configPath } = facts;
-  const own = configPath === undefined ? undefined : resolve(cwd, configPath);
-  const isThere = (file: string): Promise<boolean> =>
-    lstat(file).then(
-      () => true,
-      () => false,
-    );
-  const found = await Promise.all(
-    PROJECT_FILES.map(async (name) => {
-      const file = join(cwd, name);
-      return file !== own && (await isThere(file)) ? [name] : [];
-    }),
-  );
-  return found.flat();
 }
 
 /** The working folder and those above it up to the worktree's root, the outermost first. */
