@@ -10,93 +10,135 @@ import { describe, expect, test } from "vitest";
 import { startCli } from "../cli/support.ts";
 import { hasTmux } from "../support/has-program.ts";
 import { type ModelTurn, toolResultTexts } from "../support/model.ts";
+import { oneFile } from "../support/one-file.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { openTerminal } from "../support/terminal.ts";
 import { answering, dialogsOf, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
-import { call, ENTRY, home, model, onCleanup, once, root, searchFor } from "./support.ts";
+import { type Session, type Story, tellTogether } from "./stories.ts";
+import { call, ENTRY, home, model, onCleanup, once, readLog, root, searchFor } from "./support.ts";
 
-const SERVER = join(root, "test/fixtures/servers/skills.mjs");
-const SKILL = "docs__skill_pdf_processing";
+/** Bundled, because it loads an SDK. */
+const { file: SERVER, env: COMPILED } = oneFile(
+  "served-skills",
+  join(root, "test/fixtures/servers/skills.mjs"),
+);
+const skillOf = (server: string): string => `${server}__skill_pdf_processing`;
+const SKILL = skillOf("docs");
 const select = (name: string): ModelTurn => searchFor(`select:${name}`);
 const bash = (command: string): ModelTurn => call("bash", { command });
 
 interface Served {
   at: PiHome;
-  /** The folder of the skills, which a test may change. */
-  skills: string;
+  /** The folder of the server's skills, which a test may change. */
+  skillsOf(server: string): string;
   /** The server's requests so far. */
-  requests(): Promise<string[]>;
+  requestsOf(server: string): Promise<string[]>;
 }
 
-/** A home with the server `docs` and a copy of the skills. */
-async function served(
-  entry: object = {},
-  { url }: { url?: (skills: string) => Promise<string> } = {},
-): Promise<Served> {
-  const at = await home({});
-  const skills = join(at.dir, "served-skills");
-  const log = join(at.dir, "requests");
-  await cp(join(root, "test/fixtures/skills"), skills, { recursive: true });
-  await writeFile(log, "");
-  const local = { command: process.execPath, args: [SERVER, skills], env: { REQUESTS: log } };
-  const docs = { ...(url ? { url: await url(skills) } : local), lifecycle: "eager", ...entry };
-  await writeFile(join(at.agentDir, "mcp.json"), JSON.stringify({ mcpServers: { docs } }));
-  // Connects the server once: its tools and skills are known then, as on any day but the first.
+/** A home with these servers, each with a copy of the skills; `http` has the names of those over HTTP. */
+async function served(entries: Record<string, object>, http: readonly string[] = []): Promise<Served> {
+  const at = await home({ settings: { defaultTools: ["bash", "ToolSearch", "codemode"], ...COMPACTION } });
+  const skillsOf = (server: string): string => join(at.dir, "skills", server);
+  const logOf = (server: string): string => join(at.dir, `requests-${server}`);
+  const serverOf = async (name: string): Promise<object> => {
+    await cp(join(root, "test/fixtures/skills"), skillsOf(name), { recursive: true });
+    await writeFile(logOf(name), "");
+    if (http.includes(name)) return { url: await overHttp(skillsOf(name)) };
+    const env = { ...COMPILED, REQUESTS: logOf(name) };
+    return { command: process.execPath, args: [SERVER, skillsOf(name)], env };
+  };
+  const mcpServers: Record<string, object> = {};
+  for (const [name, entry] of Object.entries(entries))
+    mcpServers[name] = { ...(await serverOf(name)), lifecycle: "eager", ...entry };
+  await at.writeMcp({ mcpServers });
+  // Connects the servers once: their tools and skills are known then, as on any day but the first.
   const { ended } = startCli(at, ["list"]);
   expect((await ended).code).toBe(0);
-  const requests = async (): Promise<string[]> => (await readFile(log, "utf8")).split("\n").filter(Boolean);
-  return { at, skills, requests };
+  const requestsOf = async (server: string): Promise<string[]> =>
+    (await readFile(logOf(server), "utf8")).split("\n").filter(Boolean);
+  return { at, skillsOf, requestsOf };
 }
 
-/** Runs `pi -p` with these turns. Resolves with the texts of all tool results. */
-async function printed({ at }: Served, ...turns: ModelTurn[]): Promise<string[]> {
+/** Keeps nothing that was before a compaction. */
+const COMPACTION = { compaction: { keepRecentTokens: 1 } };
+
+/** Runs `pi -p` with these turns. */
+async function printed({ at }: Served, turns: Story): Promise<Session> {
   const scripted = await model([...turns, { text: "ok" }]);
   const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
   expect(run).toMatchObject({ code: 0, stdout: "ok\n", timedOut: false });
-  const last = scripted.requests.at(-1);
-  return last ? toolResultTexts(last) : [];
+  return { stderr: run.stderr, log: await readLog(at), requests: scripted.requests };
 }
 
 async function overHttp(skills: string): Promise<string> {
-  const child = spawn(process.execPath, [SERVER, skills, "--http"], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [SERVER, skills, "--http"], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, ...COMPILED },
+  });
   onCleanup(() => void child.kill());
   const [line] = await event(child.stdout, "data");
   return String(line).trim();
 }
 
 const ALLOWED = { skills: "allow" };
+const allowed = (server: string): Story => [
+  searchFor("fill a PDF form"),
+  select(skillOf(server)),
+  call(skillOf(server), { file: "references/FORMS.md" }),
+  bash("echo ran"),
+];
+const NESTED = "skill://pdf-processing/nested/forms/SKILL.md";
+const NO_FILES = ["../other/SKILL.md", "no-such.md", "https://example.com/x", "skill://other/SKILL.md"];
 
-describe("without a person", () => {
+describe("without a person, in one run", () => {
+  const all = once(() =>
+    served({ docs: ALLOWED, web: ALLOWED, asked: {}, off: { skills: false }, ways: ALLOWED }, ["web"]),
+  );
+  const told = tellTogether(
+    {
+      // This story comes first: a skill in the conversation keeps a server's other tools from running.
+      ways: [
+        select("ways__get_pdf_processing_skill_md"),
+        select("ways__get_any_file"),
+        call("ways__get_any_file", { path: "pdf-processing/SKILL.md" }),
+        select("ways__skill_by_address"),
+        call("ways__skill_by_address", { uri: NESTED }),
+        call("ways__skill_by_address", { uri: "skill://none/SKILL.md" }),
+        select(skillOf("ways")),
+        ...NO_FILES.map((file) => call(skillOf("ways"), { file })),
+      ],
+      docs: allowed("docs"),
+      web: allowed("web"),
+      asked: [select(skillOf("asked"))],
+      off: [select(skillOf("off"))],
+    },
+    async (script) => printed(await all(), script),
+  );
+  const readsOf = async (server: string): Promise<string[]> =>
+    (await (await all()).requestsOf(server)).filter((line) => line.startsWith("resources/read"));
+
   test.each([
-    ["stdio", undefined],
-    ["HTTP", overHttp],
-  ])(
+    ["stdio", "docs"],
+    ["HTTP", "web"],
+  ] as const)(
     "over %s, allowed -> selecting it answers its text with its server; only what is asked for is read",
-    async (_way, url) => {
-      const at = await served(ALLOWED, url ? { url } : {});
-      const [found, loaded, file, count] = await printed(
-        at,
-        searchFor("fill a PDF form"),
-        select(SKILL),
-        call(SKILL, { file: "references/FORMS.md" }),
-        bash("echo ran"),
-      );
+    async (way, server) => {
+      const { answers } = await told(server);
+      const [found, loaded, file, count] = answers;
       expect(found).toContain(
-        `${SKILL}(file?: string, line?: integer) - Skill pdf-processing: Extract, fill`,
+        `${skillOf(server)}(file?: string, line?: integer) - Skill pdf-processing: Extract, fill`,
       );
       expect(loaded).toContain(
-        "[This is the skill pdf-processing of the MCP server docs, skill://pdf-processing/SKILL.md.",
+        `[This is the skill pdf-processing of the MCP server ${server}, skill://pdf-processing/SKILL.md.`,
       );
       expect(loaded).toContain("references/FORMS.md (");
       expect(loaded).toContain("Read references/FORMS.md first.");
-      expect(file).toMatch(
-        /^\[File references\/FORMS\.md of the skill pdf-processing of the MCP server docs\./,
-      );
+      const start = `[File references/FORMS.md of the skill pdf-processing of the MCP server ${server}.`;
+      expect(file?.startsWith(start)).toBe(true);
       expect(file).toContain("Fields are filled by name.");
       expect(count).toContain("ran");
-      if (url) return;
-      const read = (await at.requests()).filter((line) => line.startsWith("resources/read"));
-      expect(read).toEqual([
+      if (way === "HTTP") return;
+      expect(await readsOf(server)).toEqual([
         "resources/read skill://pdf-processing/SKILL.md",
         "resources/read skill://pdf-processing/references/FORMS.md",
       ]);
@@ -104,96 +146,58 @@ describe("without a person", () => {
   );
 
   test("not allowed -> it is not loaded, nothing is read, and the reason names the key", async () => {
-    const at = await served();
-    const [loaded] = await printed(at, select(SKILL));
+    const [loaded] = (await told("asked")).answers;
     expect(loaded).toContain("the user has not allowed this skill, and no one can be asked");
-    expect(loaded).toContain('"skills": "allow" of docs');
-    expect((await at.requests()).filter((line) => line.startsWith("resources/read"))).toEqual([]);
+    expect(loaded).toContain('"skills": "allow" of asked');
+    expect(await readsOf("asked")).toEqual([]);
   });
 
   test("switched off -> the server is not asked, no tool of it is there, its files are resources", async () => {
-    const at = await served({ skills: false });
-    const [loaded] = await printed(at, select(SKILL));
-    expect(loaded).toContain(`No such tool: ${SKILL}`);
-    expect((await at.requests()).filter((line) => line.startsWith("skills/"))).toEqual([]);
+    const [loaded] = (await told("off")).answers;
+    expect(loaded).toContain(`No such tool: ${skillOf("off")}`);
+    const requests = await (await all()).requestsOf("off");
+    expect(requests.length).toBeGreaterThan(0);
+    expect(requests.filter((line) => line.startsWith("skills/"))).toEqual([]);
   });
 
   test("other ways to a file, a skill by its address, one within another -> one way each; nothing else is requested", async () => {
-    const at = await served(ALLOWED);
-    const address = "skill://pdf-processing/nested/forms/SKILL.md";
-    const files = ["../other/SKILL.md", "no-such.md", "https://example.com/x", "skill://other/SKILL.md"];
-    const [none, , template, , nested, unknown, , ...refused] = await printed(
-      at,
-      select("docs__get_pdf_processing_skill_md"),
-      select("docs__get_any_file"),
-      call("docs__get_any_file", { path: "pdf-processing/SKILL.md" }),
-      select("docs__skill_by_address"),
-      call("docs__skill_by_address", { uri: address }),
-      call("docs__skill_by_address", { uri: "skill://none/SKILL.md" }),
-      select(SKILL),
-      ...files.map((file) => call(SKILL, { file })),
-    );
+    const [none, , template, , nested, unknown, , ...refused] = (await told("ways")).answers;
     expect(none).toContain("No such tool");
-    expect(template).toContain("is a file of the skill pdf-processing of docs");
-    expect(nested).toContain(`[This is the skill forms of the MCP server docs, ${address}.`);
-    expect(unknown).toContain("docs serves no skill skill://none/SKILL.md");
+    expect(template).toContain("is a file of the skill pdf-processing of ways");
+    expect(nested).toContain(`[This is the skill forms of the MCP server ways, ${NESTED}.`);
+    expect(unknown).toContain("ways serves no skill skill://none/SKILL.md");
     expect(refused.map((text) => /is no file of|^There is no file/.test(text))).toEqual(
-      files.map(() => true),
+      NO_FILES.map(() => true),
     );
-    expect((await at.requests()).filter((line) => line.startsWith("resources/read"))).toEqual([
-      `resources/read ${address}`,
+    expect(await readsOf("ways")).toEqual([
+      `resources/read ${NESTED}`,
       "resources/read skill://pdf-processing/SKILL.md",
     ]);
   });
-
-  test("a kept yes -> loaded without a question, and what it leads to is refused, in a codemode script too; a changed file asks again", async () => {
-    const settings = { defaultTools: ["bash", "ToolSearch", "codemode"] };
-    const at = await served();
-    await writeFile(join(at.at.agentDir, "settings.json"), JSON.stringify(settings));
-    await allowAlways(at);
-    const code = `try { return await tools.bash({ command: "echo ran" }); } catch (error) { return String(error.message); }`;
-    const [loaded, ran, script] = await printed(
-      at,
-      select(SKILL),
-      bash("echo ran"),
-      call("codemode", { code }),
-    );
-    expect(loaded).toContain("Read references/FORMS.md first.");
-    expect(ran).toMatch(
-      /^bash was not run: the skill pdf-processing of the MCP server docs is in the conversation/,
-    );
-    expect(script).toContain("bash was not run: the skill pdf-processing");
-    const inScript = `await tools.${SKILL}({}); ${code}`;
-    expect((await printed(at, call("codemode", { code: inScript })))[0]).toContain("bash was not run");
-    await writeFile(join(at.skills, "pdf-processing/references/FORMS.md"), "changed");
-    expect((await printed(at, select(SKILL)))[0]).toContain("the user has not allowed this skill");
-  });
 });
-
-/** Loads the skill once over RPC, and answers the question with "always". */
-async function allowAlways({ at }: Served): Promise<void> {
-  const pi = await opened(at);
-  await answering(pi, [select(SKILL)], "Load it always, until it changes");
-  await pi.rpc.stop();
-}
-
-async function opened(at: PiHome): Promise<Opened> {
-  const pi = await open({ at });
-  await pi.statusLine("MCP: 1 server ready · 1 tool");
-  return pi;
-}
 
 const LOAD = "Load it for this session";
 const RUN = "Yes, here and for the rest of this session";
+const READY = "MCP: 1 server ready · 1 tool";
 
-/** One Pi for the tests over RPC, each in a session of its own. */
-const kept = once(async () => opened((await served()).at));
+/** One home and one Pi for the tests over RPC, each in a session of its own. */
+const kept = once(async () => {
+  const docs = await served({ docs: {} });
+  const pi = await open({ at: docs.at });
+  await pi.statusLine(READY);
+  return { ...pi, ...docs };
+});
 
-async function anotherSession(): Promise<Opened> {
+async function anotherSession(): Promise<Opened & Served> {
   const pi = await kept();
+  // Each run in this home has a model of its own.
+  await pi.at.useModel(pi.scripted.url);
   await pi.rpc.request({ type: "new_session" }, PATIENCE_MS);
   return pi;
 }
+
+const fileOf = async ({ rpc }: Opened): Promise<string> =>
+  ((await rpc.request({ type: "get_state" }, PATIENCE_MS)).data as { sessionFile: string }).sessionFile;
 
 describe("over RPC", () => {
   test("load, bash twice, load again -> asked once for the skill and once for what runs, each with what it is about", async () => {
@@ -237,11 +241,9 @@ describe("over RPC", () => {
 
 describe("the conversation, not the process, decides", () => {
   test("new, resumed, forked -> nothing asks where no skill is; the session of the yes goes on; a fork asks anew", async () => {
-    const { at } = await served();
-    const pi = await opened(at);
+    const pi = await anotherSession();
     await answering(pi, [select(SKILL), bash("echo one")], LOAD, RUN);
-    const { data } = await pi.rpc.request({ type: "get_state" }, PATIENCE_MS);
-    const { sessionFile } = data as { sessionFile: string };
+    const sessionFile = await fileOf(pi);
 
     await pi.rpc.request({ type: "new_session" }, PATIENCE_MS);
     const fresh = await answering(pi, [bash("echo two")]);
@@ -260,19 +262,13 @@ describe("the conversation, not the process, decides", () => {
   });
 
   test("another Pi goes on with a session whose skill waits for a yes -> it asks; after a compaction nothing does", async () => {
-    const { at } = await served();
-    await writeFile(
-      join(at.agentDir, "settings.json"),
-      JSON.stringify({ compaction: { keepRecentTokens: 1 } }),
-    );
-    const first = await opened(at);
+    const first = await anotherSession();
     await answering(first, [select(SKILL), bash("echo one")], LOAD, "No");
-    const { data } = await first.rpc.request({ type: "get_state" }, PATIENCE_MS);
-    const { sessionFile } = data as { sessionFile: string };
-    await first.rpc.stop();
+    const sessionFile = await fileOf(first);
+    await first.rpc.request({ type: "new_session" }, PATIENCE_MS);
 
-    const pi = await open({ at, args: ["--session", sessionFile] });
-    await pi.statusLine("MCP: 1 server ready · 1 tool");
+    const pi = await open({ at: first.at, args: ["--session", sessionFile] });
+    await pi.statusLine(READY);
     const resumed = await answering(pi, [bash("echo two")], "No");
     expect(resumed.texts.join("\n")).toContain("bash was not run");
 
@@ -285,11 +281,13 @@ describe("the conversation, not the process, decides", () => {
 });
 
 test("its command while the model works, then a compaction that keeps its text -> bash asks", async () => {
-  const { at } = await served();
+  const { at } = await kept();
   // Keeps the message with the skill's text, and nothing of what was before it.
-  const compaction = { keepRecentTokens: 100 };
-  await writeFile(join(at.agentDir, "settings.json"), JSON.stringify({ compaction }));
-  const pi = await opened(at);
+  const settings = join(at.agentDir, "settings.json");
+  const written = await readFile(settings, "utf8");
+  await writeFile(settings, written.replace('"keepRecentTokens": 1', '"keepRecentTokens": 100'));
+  const pi = await anotherSession();
+  await writeFile(settings, written);
   const go = join(at.dir, "go");
   const busy = bash(`until [ -e '${go}' ]; do sleep 0.05; done`);
   const isRunning = pi.rpc.waitFor(({ type }) => type === "tool_execution_start", PATIENCE_MS);
@@ -307,8 +305,32 @@ test("its command while the model works, then a compaction that keeps its text -
   expect(texts.join("\n")).toContain("bash was not run");
 });
 
+test("a kept yes -> loaded without a question, and what it leads to is refused, in a codemode script too; a changed file asks again", async () => {
+  const pi = await anotherSession();
+  await answering(pi, [select(SKILL)], "Load it always, until it changes");
+  const code = `try { return await tools.bash({ command: "echo ran" }); } catch (error) { return String(error.message); }`;
+  const answers = async (...turns: Story): Promise<string[]> => {
+    const last = (await printed(pi, turns)).requests.at(-1);
+    return last ? toolResultTexts(last) : [];
+  };
+  const [loaded, ran, script] = await answers(select(SKILL), bash("echo ran"), call("codemode", { code }));
+  expect(loaded).toContain("Read references/FORMS.md first.");
+  expect(ran).toMatch(
+    /^bash was not run: the skill pdf-processing of the MCP server docs is in the conversation/,
+  );
+  expect(script).toContain("bash was not run: the skill pdf-processing");
+
+  const inScript = call("codemode", { code: `await tools.${SKILL}({}); ${code}` });
+  expect((await answers(inScript))[0]).toContain("bash was not run");
+
+  await writeFile(join(pi.skillsOf("docs"), "pdf-processing/references/FORMS.md"), "changed");
+  const changed = await answering(await anotherSession(), [select(SKILL)], "No");
+  expect(changed.titles[0]).toMatch(/^Load the skill pdf-processing of the MCP server docs\?/);
+  expect(changed.texts[0]).toContain("the user said no");
+});
+
 test.skipIf(!hasTmux())("in a terminal -> found, asked, loaded, a file read, bash asked once", async () => {
-  const { at } = await served();
+  const { at } = await served({ docs: {} });
   const turns = [
     searchFor("fill a PDF form"),
     select(SKILL),

@@ -12,7 +12,7 @@ type StoryTurn = ModelTurn | ((request: ModelRequest) => ModelTurn);
 /** The model's turns in one test: calls only, since a turn of text ends the run. */
 export type Story = readonly StoryTurn[];
 
-interface Session {
+export interface Session {
   /** What Pi wrote to stderr. */
   stderr: string;
   /** The extension's log. */
