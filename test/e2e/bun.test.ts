@@ -1,4 +1,4 @@
-/** Owns: a test of the main job with Pi on Bun: the packed package, from the search to the end of every process. */
+/** Owns: a test of the main job with Pi on Bun: the packed package, from the search to the end of every process; its hub. */
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -16,7 +16,7 @@ const TELLS_RUNTIME = `export default (pi) => pi.registerCommand("runtime", {
   description: "x", handler: async (args, ctx) => ctx.ui.notify(String(process.versions.bun)),
 });`;
 
-test("search, load, call, an edit of mcp.json while Pi runs, and the end -> each works, and no process is left", async () => {
+test("search, load, call, an edit of mcp.json while Pi runs, a hub of shared servers that Pi on Node uses too, and the end -> each works, and no process is left", async () => {
   const { everything } = SERVERS;
   const pi = await open({
     mcp: { mcpServers: { everything, s: live(["one"]) } },
@@ -47,10 +47,29 @@ test("search, load, call, an edit of mcp.json while Pi runs, and the end -> each
   expect((await pi.ask("added__work")).argv).toEqual(["three"]);
   expect(await pi.status()).toMatch(/^MCP: 3 of 3 servers connected/);
 
+  // The hub of shared servers runs as the Pi that starts it, and serves Pi on Node as well.
+  const from = pi.rpc.events.length;
+  await pi.at.writeMcp({ mcpServers: { both: live(["both"], {}, { shared: true }) } });
+  await pi.notice(/^mcp\.json: /, from);
+  await pi.prompt(searchFor("select:both__work"));
+  const shared = await pi.ask("both__work");
+  const hubs = async () =>
+    (await processesWithMarker(`HOME=${pi.at.dir}`)).filter(({ command }) => command.includes("hub.js"));
+  expect((await hubs())[0]?.command).toContain("bun");
+  const onNode = await open({ at: pi.at });
+  await onNode.prompt(searchFor("select:both__work"));
+  expect(await onNode.ask("both__work")).toEqual(shared);
+
   expect(extensionErrors(pi.rpc.events)).toEqual([]);
   expect(pi.rpc.strayLines).toEqual([]);
   expect(await pi.rpc.stop()).toMatchObject({ code: 0, signal: null });
   expect(pi.rpc.stderr).toBe("");
+  expect(await onNode.ask("both__work")).toEqual(shared);
+  expect(await onNode.rpc.stop()).toMatchObject({ code: 0 });
+  const [hub, ...more] = await hubs();
+  expect(more).toEqual([]);
+  process.kill(hub?.pid ?? 0, "SIGTERM");
+  expect(await waitGone([hub?.pid ?? 0, shared.pid])).toEqual([]);
   expect(await processesWithMarker(pi.at.dir)).toEqual([]);
   expect(await readLog(pi.at)).not.toMatch(/ error /i);
 });

@@ -113,6 +113,8 @@ export async function writeFiles(folder: string, files: Readonly<Record<string, 
 export async function nextSession({ at, rpc, scripted }: Opened, resumed?: string): Promise<void> {
   const old = (await processesWithMarker(`HOME=${at.dir}`)).filter(({ pid }) => pid !== rpc.pid);
   const since = rpc.events.length;
+  // Another Pi of this home has a model of its own.
+  await at.useModel(scripted.url);
   await rpc.request(
     resumed === undefined ? { type: "new_session" } : { type: "switch_session", sessionPath: resumed },
     PATIENCE_MS,

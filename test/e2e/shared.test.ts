@@ -3,6 +3,7 @@
  * approval, deaths, and that no process is left. test/hostile/hub.test.ts has the attacks on the hub itself.
  */
 import { execFileSync } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
 import { copyFile, readFile, readlink, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -16,6 +17,7 @@ import { bundle } from "../support/one-file.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
 import { notices } from "../support/rpc-events.ts";
+import { inTurn } from "./in-turn.ts";
 import { expectClean, live, type Opened, open } from "./rpc-support.ts";
 import {
   call,
@@ -24,6 +26,7 @@ import {
   fixtureServer,
   home,
   model,
+  once,
   readLog,
   SERVERS,
   searchFor,
@@ -44,20 +47,55 @@ const isOwn = async ({ at, rpc }: Opened, server: number): Promise<boolean> =>
   (await processesWithMarker(`HOME=${at.dir}`)).some(({ pid, ppid }) => pid === server && ppid === rpc.pid);
 const hubsOf = (at: PiHome): Promise<number[]> => running(at, "hub.js");
 
-/** Ends the hub as a person would, and expects that nothing of the home is left. */
+/** Ends the hub as a person would. */
+async function endHub(at: PiHome): Promise<void> {
+  const pids = await hubsOf(at);
+  for (const pid of pids) process.kill(pid, "SIGTERM");
+  expect(await waitGone(pids)).toEqual([]);
+}
+
+/** Ends the hub, and expects that nothing of the home is left but these sessions. */
 async function expectNothingLeft(at: PiHome, sessions: readonly Opened[] = []): Promise<void> {
-  await Promise.all(sessions.map(({ rpc }) => rpc.stop()));
-  for (const pid of await hubsOf(at)) process.kill(pid, "SIGTERM");
-  const left = (await processesWithMarker(`HOME=${at.dir}`)).map(({ pid }) => pid);
-  await waitGone(left);
-  expect((await processesWithMarker(at.dir)).map(({ command }) => command)).toEqual([]);
+  await endHub(at);
+  const pis = sessions.map(({ rpc }) => rpc.pid);
+  const left = async () => (await processesWithMarker(at.dir)).filter(({ pid }) => !pis.includes(pid));
+  await waitGone((await left()).map(({ pid }) => pid));
+  expect((await left()).map(({ command }) => command)).toEqual([]);
+}
+
+/** What two sessions have in common that share a server. */
+const PROFILE = { AWS_PROFILE: "two" };
+
+/** The tests of one session take turns with this Pi. */
+const turn = inTurn({ env: PROFILE });
+
+type Servers = Record<string, unknown>;
+
+/** This Pi and another one of the same home, each in one session for all tests of two. They come before the tests of one. */
+const pair = once(async (): Promise<[Opened, Opened]> => {
+  const a = await turn({ mcp: { mcpServers: {} }, trusted: true });
+  return [a, await open({ at: a.at, env: { ...PROFILE, TERM_SESSION_ID: "another window" } })];
+});
+
+/** Gives both sessions these servers while they run. Resolves with what they are told. */
+async function edit(sessions: readonly Opened[], mcpServers: Servers): Promise<string[]> {
+  const since = sessions.map(({ rpc }) => rpc.events.length);
+  await sessions[0]?.at.writeMcp({ mcpServers });
+  return Promise.all(sessions.map(({ notice }, at) => notice(/^mcp\.json: /, since[at])));
 }
 
 /** Two sessions of one home, each of which knows the tool. */
-async function two(at: PiHome, tool = "s__work"): Promise<[Opened, Opened]> {
-  const [one, other] = [await open({ at }), await open({ at })];
-  for (const { prompt } of [one, other]) await prompt(searchFor(`select:${tool}`));
-  return [one, other];
+async function two(mcpServers: Servers, tool = "s__work"): Promise<[Opened, Opened]> {
+  const sessions = await pair();
+  await edit(sessions, mcpServers);
+  for (const { prompt } of sessions) await prompt(searchFor(`select:${tool}`));
+  return sessions;
+}
+
+/** Takes the servers from both sessions. */
+async function end(sessions: readonly [Opened, Opened]): Promise<void> {
+  await edit(sessions, {});
+  await expectNothingLeft(sessions[0].at, sessions);
 }
 
 test("two print runs one after the other -> one process of the real npm server; after its idle time nothing is left", async () => {
@@ -92,8 +130,7 @@ test("two print runs one after the other -> one process of the real npm server; 
 
 describe("two sessions at once", () => {
   test("a shared server -> one process for both, an own one for each that is not shared; an edit gives both the new process, and the old one ends", async () => {
-    const at = await home({ mcp: { mcpServers: { s: shared(["one"]), own: live() } } });
-    const sessions = await two(at, "s__work,own__work");
+    const sessions = await two({ s: shared(["one"]), own: live() }, "s__work,own__work");
     const [a, b] = sessions;
     const first = await a.ask("s__work");
     expect(await b.ask("s__work")).toEqual(first);
@@ -101,61 +138,123 @@ describe("two sessions at once", () => {
     expect(await isOwn(a, first.pid)).toBe(false);
     expect(await isOwn(b, (await b.ask("own__work")).pid)).toBe(true);
 
-    const since = [a.rpc.events.length, b.rpc.events.length];
-    await at.writeMcp({ mcpServers: { s: shared(["two"]), own: live() } });
-    expect(await a.notice(/^mcp\.json: /, since[0])).toBe("mcp.json: ~ s (args)");
-    expect(await b.notice(/^mcp\.json: /, since[1])).toBe("mcp.json: ~ s (args)");
+    const told = await edit(sessions, { s: shared(["two"]), own: live() });
+    expect(told).toEqual(["mcp.json: ~ s (args)", "mcp.json: ~ s (args)"]);
     const second = await a.ask("s__work");
     expect(second).toMatchObject({ argv: ["two"] });
     expect(await b.ask("s__work")).toEqual(second);
     expect(await waitGone([first.pid])).toEqual([]);
 
-    const again = [a.rpc.events.length, b.rpc.events.length];
-    await at.writeMcp({ mcpServers: { s: live(["two"]), own: live() } });
-    await a.notice(/^mcp\.json: /, again[0]);
-    await b.notice(/^mcp\.json: /, again[1]);
+    await edit(sessions, { s: live(["two"]), own: live() });
     const apart = [await a.ask("s__work"), await b.ask("s__work")];
     expect(new Set([second.pid, ...apart.map(({ pid }) => pid)]).size).toBe(3);
     expect(await waitGone([second.pid])).toEqual([]);
     sessions.forEach(expectClean);
-    await expectNothingLeft(at, sessions);
+    await end(sessions);
   });
 
   test("another value of a variable in one session -> a process each, although the entry is the same", async () => {
     // The word is one of the arguments of our own command as well.
-    const at = await home({ mcp: { mcpServers: { s: shared(["serve"]) } } });
-    const a = await open({ at, env: { AWS_PROFILE: "one" } });
-    const b = await open({ at, env: { AWS_PROFILE: "two" } });
-    const c = await open({ at, env: { AWS_PROFILE: "two", TERM_SESSION_ID: "another window" } });
-    for (const { prompt } of [a, b, c]) await prompt(searchFor("select:s__work"));
+    const sessions = await two({ s: shared(["serve"]) });
+    const [a, b] = sessions;
+    const { at } = a;
+    const c = await open({ at, env: { AWS_PROFILE: "one" } });
+    await c.prompt(searchFor("select:s__work"));
     const [one, other, third] = [await a.ask("s__work"), await b.ask("s__work"), await c.ask("s__work")];
-    expect(one.pid).not.toBe(other.pid);
-    expect(third.pid).toBe(other.pid);
+    expect(other.pid).toBe(one.pid);
+    expect(third.pid).not.toBe(one.pid);
     expect(await hubsOf(at)).toHaveLength(1);
-    await expectNothingLeft(at, [a, b, c]);
+    await c.rpc.stop();
+    await end(sessions);
   });
 
   test("approval of each call -> each session is asked for its own, and a no of one is no answer for the other", async () => {
-    const at = await home({ mcp: { mcpServers: { s: shared([], {}, { approve: "always" }) } } });
-    const sessions = await two(at);
+    const sessions = await two({ s: shared([], {}, { approve: "always" }) });
     const [a, b] = sessions;
+    const since = [a.rpc.events.length, b.rpc.events.length];
     const denied = a.prompt(call("s__work", {}));
     const allowed = b.prompt(call("s__work", {}));
-    const [mine, theirs] = [await a.dialog(), await b.dialog()];
+    const [mine, theirs] = [await a.dialog(since[0]), await b.dialog(since[1])];
     const yes = theirs.options?.find((option) => /^Allow|^Yes|once/i.test(option)) ?? "";
     b.answer(theirs, { value: yes });
     expect((await allowed)[0]).toMatchObject({ isError: false });
     a.answer(mine, { cancelled: true });
     expect((await denied)[0]).toMatchObject({ isError: true });
-    await expectNothingLeft(at, sessions);
+    await end(sessions);
   });
 
+  test("the hub is killed while both call -> each call fails and says why, none is repeated; the next calls share a new process", async () => {
+    const [{ at }] = await pair();
+    const record = join(at.dir, "record");
+    const s = { ...fixtureServer("shared.mjs", { RECORD: record }), shared: true };
+    const sessions = await two({ s });
+    const open = sessions.map(({ prompt }) => prompt(call("s__work", { do: "hang" })));
+    await expect.poll(() => readFile(record, "utf8")).toMatch(/call hang\ncall hang\n/);
+    for (const pid of await hubsOf(at)) process.kill(pid, "SIGKILL");
+    for (const [end] of await Promise.all(open)) {
+      expect(end?.isError).toBe(true);
+      expect(end?.text).toContain("lost its connection to the hub of shared servers");
+    }
+    const pids = await Promise.all(
+      sessions.map(async ({ prompt }) => (await prompt(call("s__work", { do: "pid" })))[0]?.text),
+    );
+    expect(pids[0]).toMatch(/^\d+$/);
+    expect(pids[1]).toBe(pids[0]);
+    const lines = (await readFile(record, "utf8")).split("\n");
+    expect(lines.filter((line) => line === "call hang")).toHaveLength(2);
+    await end(sessions);
+  });
+
+  test("the package is deleted while its hub runs, and installed again -> the sessions and the hub go on, the next session finds it", async () => {
+    const sessions = await pair();
+    const [a] = sessions;
+    const { at } = a;
+    const copy = await copyExtension(at);
+    // A session that alone has the server, so that it starts the hub: its file is another one.
+    await writeFile(join(at.dir, "first.json"), JSON.stringify({ mcpServers: { s: shared() } }));
+    const extensions = [join(copy, "index.js")];
+    const first = await open({ at, extensions, args: ["--mcp-config", "~/first.json"], env: PROFILE });
+    await first.prompt(searchFor("select:s__work"));
+    const answer = await first.ask("s__work");
+    expect(await running(at, join(copy, "dist", "workers", "hub.js"))).toHaveLength(1);
+    await rm(copy, { recursive: true });
+    expect(await first.ask("s__work")).toEqual(answer);
+    await edit(sessions, { s: shared() });
+    await a.at.useModel(a.scripted.url);
+    await a.rpc.request({ type: "new_session" });
+    await a.prompt(searchFor("select:s__work"));
+    expect(await a.ask("s__work")).toEqual(answer);
+    expect(await hubsOf(at)).toHaveLength(1);
+    await first.rpc.stop();
+    await end(sessions);
+  });
+
+  // The last test of two, because it ends one of them.
+  test("a session is killed while both call -> the other's call is answered, by the same process", async () => {
+    const [a, b] = await two({ s: shared() });
+    const { at } = a;
+    const { pid } = await a.ask("s__work");
+    const go = join(at.dir, "go");
+    const since = [a.rpc.events.length, b.rpc.events.length];
+    void b.prompt(call("s__work", { file: join(at.dir, "never") })).catch(() => undefined);
+    const called = a.prompt(call("s__work", { file: go }));
+    for (const [i, { rpc }] of [a, b].entries())
+      await rpc.waitFor(({ type }) => type === "tool_execution_start", undefined, since[i]);
+    b.rpc.kill("SIGKILL");
+    await b.rpc.exited;
+    await writeFile(go, "");
+    expect(JSON.parse((await called)[0]?.text ?? "")).toMatchObject({ pid });
+    await edit([a], {});
+    await expectNothingLeft(at, [a]);
+  });
+});
+
+describe("one session", () => {
   test("results of a shared server -> the model reads what it reads of a server of its own", async () => {
     const { everything } = SERVERS;
-    const at = await home({
+    const pi = await turn({
       mcp: { mcpServers: { alone: everything, both: { ...everything, shared: true } } },
     });
-    const pi = await open({ at });
     const calls = (server: string) =>
       (
         [
@@ -174,132 +273,56 @@ describe("two sessions at once", () => {
     const alone = await textsOf("alone");
     expect((await textsOf("both")).map((text) => text.replaceAll("both", "alone"))).toEqual(alone);
     expect(alone).toHaveLength(4);
-    await expectNothingLeft(at, [pi]);
+    await endHub(pi.at);
   });
-});
 
-describe("a project's files", () => {
   test("shared: true of a project's server, and of the project's settings -> no effect, and a warning with file and line", async () => {
     const text = `{"settings": {"shared": true},\n"mcpServers": {\n"theirs": ${JSON.stringify(shared([], {}, { lifecycle: "eager" }))}}}`;
-    const at = await home({
+    const pi = await turn({
       trusted: true,
       mcp: { mcpServers: { mine: live() } },
       files: { ".pi/mcp.json": text },
     });
-    const pi = await open({ at });
     await pi.notice(/\.pi\/mcp\.json:3:\d+: mcpServers\.theirs\.shared: /);
     await pi.notice(/\.pi\/mcp\.json:1:\d+: settings\.shared: /);
     await pi.prompt(searchFor("select:theirs__work,mine__work"));
     for (const tool of ["theirs__work", "mine__work"])
       expect(await isOwn(pi, (await pi.ask(tool)).pid)).toBe(true);
-    expect(await hubsOf(at)).toEqual([]);
-    await expectNothingLeft(at, [pi]);
+    expect(await hubsOf(pi.at)).toEqual([]);
   });
 
   test("shared: false in a project's entry of the user's shared server -> this session has its own, without a question", async () => {
-    const at = await home({
+    const pi = await turn({
       trusted: true,
       mcp: { mcpServers: { s: shared(), t: live() }, settings: { shared: true } },
       files: { ".pi/mcp.json": { mcpServers: { s: { shared: false } } } },
     });
-    const pi = await open({ at });
     await pi.prompt(searchFor("select:s__work,t__work"));
     expect(await isOwn(pi, (await pi.ask("s__work")).pid)).toBe(true);
     expect(await isOwn(pi, (await pi.ask("t__work")).pid)).toBe(false);
     expect(pi.rpc.openDialogs).toEqual([]);
-    await expectNothingLeft(at, [pi]);
+    await endHub(pi.at);
   });
-});
 
-describe("bad cases", () => {
+  // The last test of this Pi, because it ends it.
   test("the hub cannot be started -> each shared server runs for the session alone, and one notice says why", async () => {
-    const at = await home({ mcp: { mcpServers: { s: shared(), t: shared() } } });
-    const facts = placeFacts(at.agentDir, manifest.version);
-    const { folder } = hubPlace({ ...facts, runtimeFolder: undefined, tempFolder: at.tmpDir });
-    await writeFile(folder, "");
-    const pi = await open({ at });
+    let folder = "";
+    const pi = await turn(({ agentDir, tmpDir }) => {
+      const facts = placeFacts(agentDir, manifest.version);
+      ({ folder } = hubPlace({ ...facts, runtimeFolder: undefined, tempFolder: tmpDir }));
+      rmSync(folder, { recursive: true, force: true });
+      writeFileSync(folder, "");
+      return { mcp: { mcpServers: { s: shared(), t: shared() } } };
+    });
     await pi.prompt(searchFor("select:s__work,t__work"));
     for (const tool of ["s__work", "t__work"]) expect(await isOwn(pi, (await pi.ask(tool)).pid)).toBe(true);
     const told = notices(pi.rpc.events).filter(({ message }) => message.includes("Shared servers"));
     expect(told.map(({ message }) => message)).toEqual([
       `Shared servers cannot be used: ${folder} is not a folder; remove it. This session runs its own.`,
     ]);
-    await expectNothingLeft(at, [pi]);
+    await pi.rpc.stop();
+    await expectNothingLeft(pi.at);
   });
-
-  test("the hub is killed while both call -> each call fails and says why, none is repeated; the next calls share a new process", async () => {
-    const at = await home({});
-    const record = join(at.dir, "record");
-    await at.writeMcp({
-      mcpServers: { s: { ...fixtureServer("shared.mjs", { RECORD: record }), shared: true } },
-    });
-    const sessions = await two(at);
-    const open = sessions.map(({ prompt }) => prompt(call("s__work", { do: "hang" })));
-    await expect.poll(() => readFile(record, "utf8")).toMatch(/call hang\ncall hang\n/);
-    for (const pid of await hubsOf(at)) process.kill(pid, "SIGKILL");
-    for (const [end] of await Promise.all(open)) {
-      expect(end?.isError).toBe(true);
-      expect(end?.text).toContain("lost its connection to the hub of shared servers");
-    }
-    const pids = await Promise.all(
-      sessions.map(async ({ prompt }) => (await prompt(call("s__work", { do: "pid" })))[0]?.text),
-    );
-    expect(pids[0]).toMatch(/^\d+$/);
-    expect(pids[1]).toBe(pids[0]);
-    const lines = (await readFile(record, "utf8")).split("\n");
-    expect(lines.filter((line) => line === "call hang")).toHaveLength(2);
-    await expectNothingLeft(at, sessions);
-  });
-
-  test("a session is killed while both call -> the other's call is answered, by the same process", async () => {
-    const at = await home({ mcp: { mcpServers: { s: shared() } } });
-    const [a, b] = await two(at);
-    const { pid } = await a.ask("s__work");
-    const go = join(at.dir, "go");
-    void b.prompt(call("s__work", { file: join(at.dir, "never") })).catch(() => undefined);
-    const since = a.rpc.events.length;
-    const called = a.prompt(call("s__work", { file: go }));
-    await a.rpc.waitFor(({ type }) => type === "tool_execution_start", undefined, since);
-    await b.rpc.waitFor(({ type, toolName }) => type === "tool_execution_start" && toolName === "s__work");
-    b.rpc.kill("SIGKILL");
-    await b.rpc.exited;
-    await writeFile(go, "");
-    expect(JSON.parse((await called)[0]?.text ?? "")).toMatchObject({ pid });
-    await expectNothingLeft(at, [a]);
-  });
-
-  test("the package is deleted while its hub runs, and installed again -> the sessions and the hub go on, the next session finds it", async () => {
-    const at = await home({ mcp: { mcpServers: { s: shared() } } });
-    const copy = await copyExtension(at);
-    const a = await open({ at, extensions: [join(copy, "index.js")] });
-    await a.prompt(searchFor("select:s__work"));
-    const first = await a.ask("s__work");
-    await rm(copy, { recursive: true });
-    expect(await a.ask("s__work")).toEqual(first);
-    const b = await open({ at });
-    await b.prompt(searchFor("select:s__work"));
-    expect(await b.ask("s__work")).toEqual(first);
-    expect(await hubsOf(at)).toHaveLength(1);
-    await expectNothingLeft(at, [a, b]);
-  });
-});
-
-test("Pi's Bun build starts the hub, then Pi on Node -> both use it, one process answers both", async () => {
-  const at = await home({ mcp: { mcpServers: { s: shared() } } });
-  const a = await open({ at, runtime: BUN });
-  await a.prompt(searchFor("select:s__work"));
-  const first = await a.ask("s__work");
-  const [hub] = await processesWithMarker(`HOME=${at.dir}`).then((all) =>
-    all.filter(({ command }) => command.includes("hub.js")),
-  );
-  expect(hub?.command).toContain("bun");
-  const b = await open({ at });
-  await b.prompt(searchFor("select:s__work"));
-  expect(await b.ask("s__work")).toEqual(first);
-  await a.rpc.stop();
-  expect(await b.ask("s__work")).toEqual(first);
-  expect(await hubsOf(at)).toHaveLength(1);
-  await expectNothingLeft(at, [b]);
 });
 
 test.runIf(process.platform === "linux")(

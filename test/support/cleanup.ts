@@ -17,11 +17,12 @@ export const onCleanup = (cleanup: Cleanup): void => {
 
 /** The cleanups that `make` registers run after all tests of the file. */
 export async function forWholeFile<T>(make: () => Promise<T>): Promise<T> {
+  const before = registering;
   registering = ofFile;
   try {
     return await make();
   } finally {
-    registering = ofTest;
+    registering = before;
   }
 }
 
