@@ -2,14 +2,15 @@
  * Owns: approval of tools in the real Pi: what would ask is refused in print mode on every way to a tool, the question
  * and its answers over RPC, and the dialog in a real terminal.
  */
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { hasTmux } from "../support/has-program.ts";
 import { type ModelTurn, toolResultTexts } from "../support/model.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { openTerminal } from "../support/terminal.ts";
-import { answering, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
+import { inTurn, type Turn } from "./in-turn.ts";
+import { answering, type Opened, PATIENCE_MS } from "./rpc-support.ts";
 import { call, ENTRY, fixtureServer, home, model, onCleanup, once, root, searchFor } from "./support.ts";
 
 const shapes = fixtureServer("shapes.mjs");
@@ -77,19 +78,19 @@ const WRITTEN = (server: object): string => `{
 }
 `;
 
-/** A Pi over RPC that knows the six tools of `s`. */
-async function opened(options: Parameters<typeof open>[0]): Promise<Opened> {
-  const pi = await open(options);
+const turn = inTurn();
+
+/** A session that knows the six tools of `s`. */
+async function knowing(options: Turn): Promise<Opened> {
+  const pi = await turn(options);
   await pi.statusLine("MCP: 1 server ready · 6 tools");
   return pi;
 }
 
-/** One Pi over RPC whose server `s` asks for what may write. */
+/** The first session, for several tests: its server `s` asks for what may write. */
 const asking = once(async () => {
-  const at = await home({});
-  const file = join(at.agentDir, "mcp.json");
-  await writeFile(file, WRITTEN(shapes));
-  return { ...(await opened({ at })), file };
+  const pi = await knowing({ mcp: WRITTEN(shapes) });
+  return { ...pi, file: pi.at.mcpFile };
 });
 
 const searches = (...words: string[]): ModelTurn => ({
@@ -151,7 +152,7 @@ describe("over RPC", () => {
 
   test("all tools of the server, for one call -> another tool runs unasked; a rule about its argument asks all the same", async () => {
     const approve = { "*": "ask", "search(q=*secret*)": "ask" };
-    const pi = await opened({ mcp: { mcpServers: { s: { ...shapes, approve, directTools: true } } } });
+    const pi = await knowing({ mcp: { mcpServers: { s: { ...shapes, approve, directTools: true } } } });
     const answer = "Allow all tools of this server for this session";
     const { texts } = await answering(pi, [call("s__read", { path: "a" })], answer);
     expect(texts).toEqual(['read {"path":"a"}']);
@@ -164,7 +165,7 @@ describe("over RPC", () => {
 
   test("another extension blocks the call in tool_call -> it is blocked, and nobody is asked", async () => {
     const mcp = { mcpServers: { s: { ...shapes, approve: "always", directTools: true } } };
-    const pi = await opened({ mcp, extensions: [ENTRY, PERMISSION] });
+    const pi = await knowing({ mcp, settings: { extensions: ["-builtin:mcp", PERMISSION] } });
     const blocked = await answering(pi, [searches("x")]);
     expect([blocked.texts[0], blocked.asked]).toEqual([
       expect.stringContaining("s__search was not approved"),

@@ -2,11 +2,11 @@
  * Owns: prompts of servers for the model (MCP: sampling) in the real Pi over RPC: a real server, the answer that is read
  * first, a no, a model that fails, a call that is cancelled, a project that may not, and print mode.
  */
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { runPrint } from "../support/pi-run.ts";
-import { dialogsOf, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
+import { inTurn } from "./in-turn.ts";
+import { dialogsOf, type Opened, PATIENCE_MS } from "./rpc-support.ts";
 import { call, ENTRY, fixtureServer, home, model, once, readLog, SERVERS } from "./support.ts";
 
 const asksUser = (more: object): object => ({
@@ -33,7 +33,9 @@ const ASK = {
 const asking = (ask: object = ASK, server = "q") =>
   call(`${server}__ask`, { ask, method: "sampling/createMessage" });
 
-const session = once(async () => open({ at: await home({ mcp }) }));
+const turn = inTurn();
+/** The first session, for several tests. */
+const session = once(() => turn({ mcp }));
 
 /** One prompt, its turns of the model, and the answers to its dialogs, in order; a dialog beyond them stays open. */
 async function run(opened: Opened, turns: Parameters<Opened["prompt"]>, ...answers: string[]) {
@@ -150,10 +152,8 @@ test("print mode -> nobody can say yes, so the server is told that there is no m
 });
 
 test("a project's file -> the key has no effect and is named with its place", async () => {
-  const at = await home({ mcp: {} });
   const file = { mcpServers: { mine: asksUser({ sampling: true }) } };
-  await writeFile(join(at.cwd, ".mcp.json"), JSON.stringify(file, undefined, 2));
-  const opened = await open({ at });
+  const opened = await turn({ mcp: {}, files: { ".mcp.json": file } });
   opened.rpc.answerUi(({ options = [] }) => ({
     value: options.find((one) => one === "Allow" || one === "Next page") ?? options[0] ?? "",
   }));
@@ -164,13 +164,13 @@ test("a project's file -> the key has no effect and is named with its place", as
 });
 
 test("another extension registers the server -> it may: such an extension could ask the model by itself", async () => {
-  const at = await home({ mcp: {} });
   const entry = JSON.stringify(asksUser({ sampling: true }));
-  const other = await at.writeFile(
-    "registers.mjs",
-    `export default (pi) => pi.registerMcpServer("theirs", ${entry});`,
-  );
-  const opened = await open({ at, extensions: [ENTRY, other] });
+  const registers = `export default (pi) => pi.registerMcpServer("theirs", ${entry});`;
+  const opened = await turn(({ cwd }) => ({
+    mcp: {},
+    files: { "registers.mjs": registers },
+    settings: { extensions: ["-builtin:mcp", join(cwd, "registers.mjs")] },
+  }));
   const { end, dialogs } = await run(opened, [asking(ASK, "theirs"), { text: "Blue." }], SEND);
   expect(dialogs[0]?.title).toContain("Send this of the MCP server theirs to ");
   expect(got(end)).toMatchObject([{ content: { text: "Blue." } }]);
