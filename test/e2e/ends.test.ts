@@ -183,25 +183,6 @@ test("a second copy of the extension, two new sessions, SIGKILL of Pi -> it says
   expect(left.filter((command) => !command.includes("ignores-end"))).toEqual([]);
 });
 
-test("a new session while a command asks the person, who answers then -> nobody reads of a stale context", async () => {
-  const hangs = fixtureServer("hangs.mjs");
-  const { rpc, dialog, answer } = await open({
-    mcp: { mcpServers: { hangs } },
-    extensions: [await packed()],
-  });
-  for (const message of ["/mcp remove hangs", "/mcp add"]) {
-    const since = rpc.events.length;
-    const waits = rpc.request({ type: "prompt", message });
-    const asked = await dialog(since);
-    await rpc.request({ type: "new_session" });
-    answer(asked, { value: "hangs" });
-    await Promise.allSettled([waits]);
-    await rpc.ready();
-  }
-  expect(extensionErrors(rpc.events)).toEqual([]);
-  expect(JSON.stringify(rpc.events)).not.toContain("stale");
-});
-
 /** An extension with a command that runs Pi's own reload, as `/reload` does in the terminal. */
 const RELOADER = `
 export default function (pi) {
@@ -209,16 +190,12 @@ export default function (pi) {
 }
 `;
 
-test("a new session and a reload with the server up, then several of each at once, then the end of stdin -> at most one spawn for each session, one process, at the end none", async () => {
-  const at = await home({});
+test("a new session while a command asks the person, who answers then; a new session and a reload with the server up, then several of each at once, then the end of stdin -> at most one spawn for each session, one process, at the end none; nobody reads of a stale context", async () => {
+  const at = await home({ mcp: { mcpServers: { hangs: fixtureServer("hangs.mjs") } } });
   const RECORD = join(at.dir, "record");
   const counted = { ...fixtureServer("counts.mjs", { RECORD }), lifecycle: "eager" };
-  await at.writeMcp({ mcpServers: { s: counted } });
   const reloader = await at.writeFile("reloader.mjs", RELOADER);
-  const scripted = await model([searchFor("work"), { text: "ok" }]);
-  const rpc = await startRpc({ home: at, model: scripted, extensions: [await packed(), reloader] });
-  onCleanup(() => rpc.stop());
-  await rpc.ready();
+  const { rpc, prompt, dialog, answer } = await open({ at, extensions: [await packed(), reloader] });
   const running = async (): Promise<number[]> => pidsOf(await serverProcesses(at, rpc.pid));
   const starts = async (): Promise<number> =>
     (await readFile(RECORD, "utf8")).split("\n").filter((line) => line === "start").length;
@@ -228,6 +205,18 @@ test("a new session and a reload with the server up, then several of each at onc
   const newSession = (): Promise<unknown> => rpc.request({ type: "new_session" });
   const reload = (): Promise<unknown> => rpc.command("/again");
 
+  for (const message of ["/mcp remove hangs", "/mcp add"]) {
+    const since = rpc.events.length;
+    const waits = rpc.request({ type: "prompt", message });
+    const asked = await dialog(since);
+    await newSession();
+    answer(asked, { value: "hangs" });
+    await Promise.allSettled([waits]);
+    await rpc.ready();
+  }
+  expect(JSON.stringify(rpc.events)).not.toContain("stale");
+
+  await at.writeMcp({ mcpServers: { s: counted } });
   await connected("s");
   let sessions = 1;
   for (const change of [newSession, reload]) {
@@ -253,7 +242,7 @@ test("a new session and a reload with the server up, then several of each at onc
 
   await at.writeMcp({ mcpServers: { s: counted, ...fiveProcesses(at) } });
   await until(async () => (await status()).includes("stubborn: ") || undefined);
-  await rpc.prompt("go");
+  await prompt(searchFor("work"));
   const pids = await running();
   expect(pids).toHaveLength(6);
   expect(extensionErrors(rpc.events)).toEqual([]);

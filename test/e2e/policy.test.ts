@@ -62,8 +62,9 @@ const command = async (pi: Opened, text: string): Promise<string> =>
     .map(({ message }) => message)
     .join("\n");
 
-test("a denied server is nowhere, whatever its name; the refusal, /mcp and the doctor name the file; an edit of the policy applies at once, and a broken one ends all servers", async () => {
-  const mcpServers = { good: live(["good"]), bad: live(["bad"]), renamed: live(["bad"]) };
+test("a denied server is nowhere, whatever its name; the refusal, /mcp and the doctor name the file; an edit of the policy applies at once, and a broken one ends all servers; one that denies a server between two sessions -> the first request of the second one has no tool of it", async () => {
+  const direct = { directTools: true };
+  const mcpServers = { good: live(["good"], {}, direct), bad: live(["bad"]), renamed: live(["bad"]) };
   const at = await home({ mcp: { mcpServers, settings: { hotReload: "ask" } } });
   const { file, write, runtime } = await machine(at, {
     deny: [{ command: ["node", "*live.mjs", "bad"] }],
@@ -107,23 +108,20 @@ test("a denied server is nowhere, whatever its name; the refusal, /mcp and the d
   await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toContain("it is a link");
   await rm(file);
   await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toMatch(/^good: /m);
-});
+  await pi.prompt(searchFor("select:good__work"));
+  await pi.rpc.stop();
 
-test("a policy that denies a server between two sessions -> the first request of the second one has no tool of it", async () => {
-  const at = await home({ mcp: { mcpServers: { bad: live(["bad"], {}, { directTools: true }) } } });
-  const { write, runtime } = await machine(at, {});
   const printed = async () => {
-    const script = await model([searchFor("select:bad__work"), { text: "done." }]);
+    const script = await model([searchFor("select:good__work"), { text: "done." }]);
     await runPrint({ home: at, runtime, model: script, extensions: ENTRY, prompt: "go" });
     return script.requests;
   };
-  await printed();
-  expect((await printed())[0]?.toolNames).toContain("bad__work");
-  await write({ deny: [{ name: "bad" }] });
+  expect((await printed())[0]?.toolNames).toContain("good__work");
+  await write({ deny: [{ name: "good" }] });
   const [first, second] = await printed();
-  expect(first?.toolNames).not.toContain("bad__work");
-  expect(JSON.stringify(first)).not.toContain("bad__");
-  expect(JSON.stringify(second?.messages.at(-1))).not.toMatch(/loaded|"name":"bad__work"/);
+  expect(first?.toolNames).not.toContain("good__work");
+  expect(JSON.stringify(first)).not.toContain("good__");
+  expect(JSON.stringify(second?.messages.at(-1))).not.toMatch(/loaded|"name":"good__work"/);
 });
 
 test("the shell: list, call, an address on the command line and add are under it", async () => {

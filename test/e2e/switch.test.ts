@@ -277,8 +277,7 @@ test("print mode: what one run switches off, the run that goes on with its sessi
     expect(ran).toMatchObject({ code: 0, timedOut: false });
     return { ran, told: JSON.stringify(scripted.requests) };
   };
-  await run("go", []);
-  const off = await run("/mcp off one", ["-c"]);
+  const off = await run("go", ["/mcp off one"]);
   expect(off.ran.stderr).toContain("one is switched off for this session.");
   const on = await run("go", ["-c"]);
   expect(on.told).toContain("two__work");
