@@ -2,16 +2,18 @@
  * Owns: `pi-mcp-threads serve` over stdio: what an agent gets, in both eras of the protocol, with the SDK's client and with one that
  * writes its own lines. serve-http.test.ts has HTTP.
  */
-import { once } from "node:events";
+import { once as onceOf } from "node:events";
 import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { ElicitResult } from "@modelcontextprotocol/sdk/types.js";
+import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/sdk/types.js";
 import { beforeAll, describe, expect, test } from "vitest";
+import { once } from "../e2e/support.ts";
 import { forWholeFile } from "../support/cleanup.ts";
 import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
 import { processesWithMarker } from "../support/processes.ts";
-import { greet, modern, rawAgent, sdkAgent } from "./serve-support.ts";
+import { type Agent, greet, modern, rawAgent, sdkAgent } from "./serve-support.ts";
 import { CLI, fixtureServer, runCli } from "./support.ts";
 
 const TOOLS = [
@@ -63,9 +65,23 @@ beforeAll(async () => {
   await runCli(home, ["list"]);
 });
 
+/** For all tests of a client that shows no questions. */
+const silent = once(() => sdkAgent(home));
+
+let answers: (asked: ElicitRequest["params"]) => ElicitResult;
+const questioned = once(() => sdkAgent(home, [], (asked) => answers(asked)));
+/** The client of all tests that show questions: from now on `answer` answers them. */
+function asking(answer: typeof answers): Promise<Agent> {
+  answers = answer;
+  return questioned();
+}
+
+/** Speaks 2026-07-28, whose requests know nothing of each other. */
+const stateless = once(async () => rawAgent(home));
+
 describe("the SDK's client", () => {
   test("a search -> its tools are listed as their servers list them, and can be called by their own names", async () => {
-    const agent = await sdkAgent(home);
+    const agent = await silent();
     expect(await agent.names()).toEqual(["ToolSearch", "call"]);
     const changed = agent.listChanged();
     const { text } = await agent.call("ToolSearch", { query: "find a person in the address book" });
@@ -84,7 +100,7 @@ describe("the SDK's client", () => {
   });
 
   test("a result -> its content, structured content and errors come as the server sent them", async () => {
-    const agent = await sdkAgent(home);
+    const agent = await silent();
     const result = {
       content: [
         { type: "text", text: "a\u001b[31m\u202e" },
@@ -113,7 +129,7 @@ describe("the SDK's client", () => {
 
   test("a question of a server -> the client shows it, and the server gets its answer", async () => {
     const seen: unknown[] = [];
-    const agent = await sdkAgent(home, [], (params) => {
+    const agent = await asking((params) => {
       seen.push(params);
       return {
         action: "accept",
@@ -147,7 +163,7 @@ describe("the SDK's client", () => {
 
   test("an answer that does not fit, or none -> the server gets a cancel", async () => {
     let content: Record<string, string> = { name: "Ann", size: "Huge" };
-    const agent = await sdkAgent(home, [], () => {
+    const agent = await asking(() => {
       if (content.name === "throw") throw new Error("no screen");
       return { action: "accept", content };
     });
@@ -157,14 +173,14 @@ describe("the SDK's client", () => {
   });
 
   test("a client without questions -> the server is declined, and a call that needs a yes is not made", async () => {
-    const agent = await sdkAgent(home);
+    const agent = await silent();
     expect(JSON.parse((await agent.call("asks__ask", { ask: ASK })).text)).toEqual([{ action: "decline" }]);
     const gated = await agent.call("gated__show", { text: "done" });
     expect(gated).toMatchObject({ isError: true, text: expect.stringContaining("shows no questions") });
   });
 
   test("a server that wants a model -> it gets none, as often as it asks, and its questions reach the client all the same", async () => {
-    const agent = await sdkAgent(home, [], () => ({ action: "accept", content: { name: "Ann" } }));
+    const agent = await asking(() => ({ action: "accept", content: { name: "Ann" } }));
     const prompt = { messages: [{ role: "user", content: { type: "text", text: "Hi?" } }], maxTokens: 9 };
     const before = { ask: prompt, method: "sampling/createMessage", times: 4 };
     const { text } = await agent.call("samples__ask", { ask: ASK, before });
@@ -180,14 +196,14 @@ describe("the SDK's client", () => {
 
   test("a call that a rule asks about -> the client asks; a yes counts once, or until serve ends; deny stays deny", async () => {
     const asked: string[] = [];
-    const answers: ElicitResult[] = [
+    const given: ElicitResult[] = [
       { action: "decline" },
       { action: "accept", content: {} },
       { action: "accept", content: { how_long: "until serve ends" } },
     ];
-    const agent = await sdkAgent(home, [], ({ message }) => {
+    const agent = await asking(({ message }) => {
       asked.push(message);
-      return answers.shift() ?? { action: "cancel" };
+      return given.shift() ?? { action: "cancel" };
     });
     expect((await agent.call("gated__show", { text: "one" })).isError).toBe(true);
     for (const text of ["two", "three", "four"])
@@ -199,7 +215,7 @@ describe("the SDK's client", () => {
   });
 
   test("progress comes, and a cancelled call ends at the server", async () => {
-    const agent = await sdkAgent(home);
+    const agent = await silent();
     const arrived = join(home.dir, "arrived");
     const file = join(home.dir, "never");
     const call = new AbortController();
@@ -218,47 +234,38 @@ describe("the SDK's client", () => {
     await done;
     expect(steps).toEqual([...steps].sort((a, b) => a - b));
   });
-
-  test("the end of stdin -> serve ends, and none of its servers is left", async () => {
-    const agent = await sdkAgent(home, ["--mcp-servers", "people"]);
-    await agent.call("people__look_up");
-    await agent.client.close();
-    await expect.poll(() => processesWithMarker(home.dir)).toEqual([]);
-  });
 });
 
 describe("the configuration", () => {
-  test("--mcp-servers -> these alone are found and called", async () => {
-    const agent = await sdkAgent(home, ["--mcp-servers", "people,gated"]);
+  test("--mcp-servers -> these alone are found and called; after the end of stdin none of them is left", async () => {
+    const own = await makeHome();
+    await writeFile(own.mcpFile, await readFile(home.mcpFile));
+    const agent = await sdkAgent(own, ["--mcp-servers", "people,gated"]);
     const { text } = await agent.call("ToolSearch", { query: "select:results__answer" });
     expect(text).toContain("No such tool: results__answer");
     expect((await agent.call("results__answer")).isError).toBe(true);
     expect((await agent.call("people__look_up")).isError).toBe(false);
-  });
-
-  test("an edit of mcp.json -> the list changes, and the new server is found", async () => {
-    const own = await makeHome({ mcp: { mcpServers: { one: fixtureServer("listed.mjs", "a") } } });
-    const agent = await sdkAgent(own);
-    await agent.names();
-    const env = { TOOLS: JSON.stringify(TOOLS) };
-    await own.writeMcp({ mcpServers: { two: { ...fixtureServer("listed.mjs"), env } } });
-    const text = async () => (await agent.call("ToolSearch", { query: "person address book" })).text;
-    await expect.poll(text).toContain("two__look_up(");
-    expect(await agent.names()).toContain("two__look_up");
-    await own.writeMcp({ mcpServers: {} });
-    await expect.poll(agent.names).toEqual(["ToolSearch", "call"]);
+    expect((await processesWithMarker(own.dir)).length).toBeGreaterThan(1);
+    await agent.client.close();
+    await expect.poll(() => processesWithMarker(own.dir)).toEqual([]);
   });
 
   test.each(["{", ""])(
-    "mcp.json holds %j at the start, and is mended -> its server is found",
-    async (text) => {
-      const own = await makeHome({ mcp: text });
+    "mcp.json holds %j at the start, and is mended, and edited -> its server is found, and the list changes",
+    async (broken) => {
+      const own = await makeHome({ mcp: broken });
       const agent = await sdkAgent(own);
       await agent.names();
-      const env = { TOOLS: JSON.stringify(TOOLS) };
-      await own.writeMcp({ mcpServers: { two: { ...fixtureServer("listed.mjs"), env } } });
-      const found = async () => (await agent.call("ToolSearch", { query: "person address book" })).text;
-      await expect.poll(found).toContain("two__look_up(");
+      const listed = { ...fixtureServer("listed.mjs"), env: { TOOLS: JSON.stringify(TOOLS) } };
+      const text = async () => (await agent.call("ToolSearch", { query: "person address book" })).text;
+      await own.writeMcp({ mcpServers: { one: listed } });
+      await expect.poll(text).toContain("one__look_up(");
+      expect(await agent.names()).toContain("one__look_up");
+      await own.writeMcp({ mcpServers: { two: listed } });
+      await expect.poll(text).toContain("two__look_up(");
+      await expect.poll(agent.names).toEqual(["ToolSearch", "call", "two__look_up"]);
+      await own.writeMcp({ mcpServers: {} });
+      await expect.poll(agent.names).toEqual(["ToolSearch", "call"]);
     },
   );
 
@@ -318,7 +325,7 @@ describe("an agent that writes its own lines", () => {
     expect((await agent.ask("ping")).result).toEqual({});
     for (const line of agent.lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0" });
     agent.child.stdin?.end();
-    expect(await once(agent.child, "exit")).toEqual([0, null]);
+    expect(await onceOf(agent.child, "exit")).toEqual([0, null]);
   });
 
   test("two calls of a server, the older one is cancelled while it shows the other's question -> the other one is asked", async () => {
@@ -339,7 +346,7 @@ describe("an agent that writes its own lines", () => {
   });
 
   test("2026-07-28: a call that needs an answer ends with the question, and goes on where the client calls again", async () => {
-    const agent = rawAgent(home);
+    const agent = await stateless();
     const shows = { elicitation: { form: {} } };
     const call = { name: "gated__show", arguments: { text: "done" } };
     const { result } = await agent.ask("tools/call", modern(call, shows));
@@ -368,7 +375,7 @@ describe("an agent that writes its own lines", () => {
   });
 
   test("2026-07-28: a call ends while its client shows the question -> the client that comes back gets its result", async () => {
-    const agent = rawAgent(home);
+    const agent = await stateless();
     const shows = { elicitation: { form: {} } };
     const call = { name: "asks__ask", arguments: { ask: ASK } };
     const { result } = await agent.ask("tools/call", modern(call, shows));
@@ -389,7 +396,7 @@ describe("an agent that writes its own lines", () => {
   });
 
   test("2026-07-28: a search changes no list, and its answer says how to call what it has found", async () => {
-    const agent = rawAgent(home);
+    const agent = await stateless();
     const called = async (name: string, args: object): Promise<string> => {
       const { result } = await agent.ask("tools/call", modern({ name, arguments: args }));
       return (result as { content: { text: string }[] }).content.map(({ text }) => text).join("\n");
@@ -411,7 +418,7 @@ describe("an agent that writes its own lines", () => {
 });
 
 test("a result with keys of the protocol's own -> they do not reach the client", async () => {
-  const agent = rawAgent(home);
+  const agent = await stateless();
   const trap = {
     resultType: "input_required",
     requestState: "x",
@@ -435,20 +442,18 @@ test("a result with keys of the protocol's own -> they do not reach the client",
   expect(result).not.toHaveProperty("inputRequests");
 });
 
-test.each([
-  ["all variables", {}],
-  ["no variable of its own choice", { inheritEnv: false }],
-  ["one process for all sessions", { shared: true }],
-])(
-  "serve in a file that it reads itself, with %s -> it is not started again; the reason is told",
-  async (_, more) => {
-    const own = await makeHome();
-    const pi = { command: process.execPath, args: [CLI, "serve"], lifecycle: "eager", ...more };
-    await own.writeMcp({ mcpServers: { pi, shows: fixtureServer("shows.mjs") } });
-    const agent = await sdkAgent(own);
-    expect((await agent.call("ToolSearch", { query: "show", server: "pi" })).text).toContain(
-      "serve runs below another serve",
-    );
-    expect(await agent.call("call", { tool: "shows.show", arguments: {} })).toMatchObject({ isError: false });
-  },
-);
+/** With all variables, with none of its own choice, and in one process for all sessions. */
+const ITSELF = [{}, { inheritEnv: false }, { shared: true }];
+
+test("serve in a file that it reads itself, however its entry stands there -> it is not started again; the reason is told", async () => {
+  const own = await makeHome();
+  const pi = { command: process.execPath, args: [CLI, "serve"], lifecycle: "eager" };
+  const entries = ITSELF.map((more, at) => [`pi${at}`, { ...pi, ...more }] as const);
+  await own.writeMcp({ mcpServers: { ...Object.fromEntries(entries), shows: fixtureServer("shows.mjs") } });
+  const agent = await sdkAgent(own);
+  for (const [server, entry] of entries) {
+    const { text } = await agent.call("ToolSearch", { query: "show", server });
+    expect([entry, text]).toEqual([entry, expect.stringContaining("serve runs below another serve")]);
+  }
+  expect(await agent.call("call", { tool: "shows.show", arguments: {} })).toMatchObject({ isError: false });
+});
