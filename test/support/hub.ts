@@ -5,8 +5,9 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, symlinkSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
@@ -17,6 +18,7 @@ import type { HubTimes } from "../../workers/hub/hub.ts";
 import type { HubBoot } from "../../workers/hub.ts";
 import { ensureFolder, type HubPlace, readSecret, writeSecret } from "../../workers/shared/hub/place.ts";
 import { onCleanup } from "./cleanup.ts";
+import { oneFile } from "./one-file.ts";
 import { killMarked, processesWithMarker, waitGone } from "./processes.ts";
 import { makeTempFolder } from "./temp-folder.ts";
 
@@ -98,6 +100,19 @@ export interface SessionProcess {
 
 export const SESSION = join(root, "test/fixtures/shared-session.ts");
 
+/** The program of a session in one file, with the built hub beside it, which it starts if there is none. */
+export function sessionFile(): string {
+  const { file } = oneFile("shared-session", SESSION);
+  const hub = join(dirname(file), "hub.js");
+  try {
+    if (!existsSync(hub)) symlinkSync(BUILT_HUB, hub);
+  } catch (error) {
+    // Another process has made the link meanwhile.
+    if (!existsSync(hub)) throw error;
+  }
+  return file;
+}
+
 /**
  * Starts a process that uses the server shared.mjs and makes these calls at once. It stays until it is killed. `by`: the program
  * that runs the session, and its file.
@@ -106,7 +121,7 @@ export function startSession(
   { agentDir }: HubHome,
   calls: readonly object[],
   env: Record<string, string> = {},
-  by: readonly [runtime: string, file: string] = [process.execPath, SESSION],
+  by: readonly [runtime: string, file: string] = [process.execPath, sessionFile()],
 ): SessionProcess {
   const [runtime, file] = by;
   const server = join(root, "test/fixtures/servers/shared.mjs");
