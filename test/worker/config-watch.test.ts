@@ -2,6 +2,7 @@
  * Owns: changes of configuration files on a real disk. The tests wait for events, never for times: if a change must
  * have no effect, a later change of another file shows that the first change was handled.
  */
+import { createHook } from "node:async_hooks";
 import { execFile } from "node:child_process";
 import { appendFile, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -143,6 +144,22 @@ describe("watchConfig", () => {
         file,
       ]);
     }, WATCHED_MS);
+  });
+
+  test("an event of another file in a big folder where a file is missing -> nobody looks at the files of that folder", async () => {
+    const many = 300;
+    for (let i = 0; i < many; i++) await writeFile(join(folder, `other-${i}`), "1");
+    const changed = await watching(join(folder, ".config", "mcp.json"));
+    let requests = 0;
+    const hook = createHook({ init: (_id, type) => void (type === "FSREQPROMISE" && requests++) });
+    onTestFinished(() => void hook.disable());
+    hook.enable();
+    // The watcher hears of these events in their order.
+    await changed(async () => {
+      for (let i = 0; i < 3; i++) await writeFile(join(folder, "another"), String(i));
+      await put(join(folder, ".config", "mcp.json"), "1");
+    });
+    expect(requests).toBeLessThan(many);
   });
 
   /** True if the kernel reports changes of a folder to this process. */

@@ -5,8 +5,8 @@
 
 import type { Stats } from "node:fs";
 import { lstat, realpath, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { type ChokidarOptions, type FSWatcher, watch } from "chokidar";
+import { dirname, join, resolve } from "node:path";
+import { type ChokidarOptions, FSWatcher } from "chokidar";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
 import { fileStamp } from "../../../../src/shared/protocol/values.ts";
 import { canonical } from "../../../shared/json.ts";
@@ -91,6 +91,9 @@ const restStampOf = async (file: string): Promise<[string, string]> => [
   ),
 ];
 
+/** A path as it is compared with that of an event, which on Windows may have other slashes and letters. */
+const eventKey = (path: string): string => resolve(path).toLowerCase();
+
 interface PathSet {
   readonly watcher: FSWatcher;
   update(paths: readonly string[]): void;
@@ -106,9 +109,21 @@ function createPathSet(
 ): PathSet {
   let watched = new Set<string>();
   let onTheWay = new Set<string>();
-  // Not persistent, so that a process that has nothing else to do can end.
-  const watcher = watch([], {
+  let eventKeys = new Set<string>();
+  /**
+   * Where chokidar waits for a file that is not there, it lists the folder and looks at each of its files after every event
+   * in it. A home or a project's root has many files and an event each second, so an event counts only for a path of
+   * the set. No option says that: `ignored` is asked about the files of the list, when they have been looked at.
+   */
+  class SetWatcher extends FSWatcher {
+    override isUnwatched(path: string): boolean {
+      const isOfSet = eventKeys.has(eventKey(path)) || isWanted(path, undefined);
+      return !isOfSet || super.isUnwatched(path);
+    }
+  }
+  const watcher = new SetWatcher({
     ...options,
+    // Not persistent, so that a process that has nothing else to do can end.
     persistent: false,
     // An event for a path that is added later says that it is watched now: its reader reads it again.
     ignoreInitial: false,
@@ -125,6 +140,7 @@ function createPathSet(
       const dropped = [...watched].filter((path) => !next.has(path));
       watched = next;
       onTheWay = new Set(paths.flatMap(withParents));
+      eventKeys = new Set([...onTheWay].map(eventKey));
       if (dropped.length > 0) watcher.unwatch(dropped);
       if (added.length > 0) watcher.add(added);
     },
@@ -181,10 +197,11 @@ export function watchConfig(options: {
   const bursts = createBursts({
     stamps,
     onFirst: onFirstChange,
-    onSettled: () => {
-      void update();
-      onChange();
-    },
+    // An edit of a file to which a link leads from now on must be seen once the file has been read.
+    onSettled: () =>
+      void update().then(() => {
+        if (!closed) onChange();
+      }),
     settleMs,
     lookMs,
   });
