@@ -2,14 +2,15 @@
  * Owns: tests beside the real pi-mcp-adapter: both in one Pi, and a cache that it wrote in the real Pi, which the extension reads
  * and whose own fields it keeps. By default the cache is a fixture; under `ALL_ROWS=1` the adapter writes another one, which equals the fixture.
  */
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it, test } from "vitest";
 import { hashesOf, readCache } from "../../workers/cache/metadata/metadata.ts";
 import { readList } from "../../workers/shared/listed.ts";
 import { ADAPTER_VERSION, ensureAdapter } from "../support/adapter.ts";
-import { family } from "../support/long.ts";
+import { ALL_ROWS } from "../support/long.ts";
+import type { ModelRequest } from "../support/model.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { call, ENTRY, fixtureServer, home, model, readLog, root, SERVERS, searchFor } from "./support.ts";
 
@@ -82,60 +83,68 @@ async function writtenNow(at: PiHome): Promise<void> {
   expect(cache).toEqual(await readStored(FIXTURE));
 }
 
-test.each(
-  family<[string, (at: PiHome) => Promise<void>]>([
-    ["wrote once", storedOnce],
-    ["has just written", writtenNow],
-  ]),
-)(
-  `a cache that pi-mcp-adapter ${ADAPTER_VERSION} %s -> it is read, used without a connect, and not damaged`,
-  async (_when, write) => {
-    const at = await home({ mcp: { mcpServers: DEFINITIONS } });
-    await write(at);
-    const before = await stored(at.agentDir);
-    expect(Object.keys(before).sort()).toEqual(["everything", "memory"]);
+/** Runs both in one Pi, with a snapshot of the home's configuration. */
+async function expectOneTooMany(at: PiHome): Promise<void> {
+  expect(await readdir(join(at.agentDir, "mcp-snapshots"))).not.toEqual([]);
+  const run = await runPrint({
+    home: at,
+    model: await model([{ text: "ok" }]),
+    extensions: [ENTRY, join(await ensureAdapter(), "index.ts")],
+    prompt: "go",
+    env: SECRET,
+  });
+  expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
+  expect(run.stderr).toMatch(
+    /pi-mcp-adapter.* also provides \/mcp\. Two MCP clients run the same servers twice/,
+  );
+}
 
-    Object.assign(process.env, SECRET);
-    const { entries, problems } = await readCache({ path: pathIn(at.agentDir), definitions: DEFINITIONS });
-    delete process.env.PMT_ADAPTER_SECRET;
-    expect(problems).toEqual([]);
-    for (const [name, entry] of Object.entries(before)) {
-      expect(
-        readList(entries[name]?.tools ?? []).map((tool) => tool.name),
-        name,
-      ).toEqual(entry.tools.map((tool) => tool.name));
-    }
+// What the adapter has just written equals the fixture, so one of both is read.
+const [when, write] = ALL_ROWS
+  ? (["has just written", writtenNow] as const)
+  : (["wrote once", storedOnce] as const);
 
-    const ours = await model([
-      searchFor("select:memory__read_graph"),
-      call("everything__echo", { message: "x" }),
-    ]);
-    const run = await runPrint({ home: at, model: ours, extensions: ENTRY, prompt: "go", env: SECRET });
-    expect(run.code).toBe(0);
-    expect(ours.requests[1]?.toolNames).toContain("memory__read_graph");
-    expect(await readLog(at)).not.toContain("memory connected over");
-    const after = await stored(at.agentDir);
-    expect(after.memory).toEqual(before.memory);
-  },
-);
+test(`a cache that pi-mcp-adapter ${ADAPTER_VERSION} ${when} -> it is read, used without a connect, and not damaged; then both in one Pi -> it starts, and a notice says that one of them is too many`, async () => {
+  const at = await home({ mcp: { mcpServers: DEFINITIONS } });
+  await write(at);
+  const before = await stored(at.agentDir);
+  expect(Object.keys(before).sort()).toEqual(["everything", "memory"]);
 
-test.each([false, true])(
-  "pi-mcp-adapter beside this extension, with a snapshot and proxyTool %s -> Pi starts, and a notice says that one of them is too many",
-  async (proxyTool) => {
-    const one = fixtureServer("live.mjs");
-    const at = await home({ mcp: { mcpServers: { one }, settings: { proxyTool } } });
-    const run = async (...extensions: string[]) => {
-      const script = await model([{ text: "ok" }]);
-      return runPrint({ home: at, model: script, extensions, prompt: "go" });
-    };
-    expect(await run(ENTRY)).toMatchObject({ code: 0, stdout: "ok\n" });
-    const both = await run(ENTRY, join(await ensureAdapter(), "index.ts"));
-    expect(both).toMatchObject({ code: 0, stdout: "ok\n" });
-    expect(both.stderr).toMatch(
-      /pi-mcp-adapter.* also provides \/mcp\. Two MCP clients run the same servers twice/,
-    );
-  },
-);
+  Object.assign(process.env, SECRET);
+  const { entries, problems } = await readCache({ path: pathIn(at.agentDir), definitions: DEFINITIONS });
+  delete process.env.PMT_ADAPTER_SECRET;
+  expect(problems).toEqual([]);
+  for (const [name, entry] of Object.entries(before)) {
+    expect(
+      readList(entries[name]?.tools ?? []).map((tool) => tool.name),
+      name,
+    ).toEqual(entry.tools.map((tool) => tool.name));
+  }
+
+  const ours = await model([
+    searchFor("select:memory__read_graph"),
+    call("everything__echo", { message: "x" }),
+  ]);
+  const run = await runPrint({ home: at, model: ours, extensions: ENTRY, prompt: "go", env: SECRET });
+  expect(run.code).toBe(0);
+  expect(ours.requests[1]?.toolNames).toContain("memory__read_graph");
+  expect(await readLog(at)).not.toContain("memory connected over");
+  const after = await stored(at.agentDir);
+  expect(after.memory).toEqual(before.memory);
+  await expectOneTooMany(at);
+});
+
+test("pi-mcp-adapter beside this extension, with a snapshot and proxyTool -> the same notice", async () => {
+  const one = fixtureServer("live.mjs");
+  const at = await home({ mcp: { mcpServers: { one }, settings: { proxyTool: true } } });
+  // A run that waits for the tools leaves a snapshot. The first request of it may come before the settings are known.
+  const find = ({ toolNames }: ModelRequest) =>
+    toolNames.includes("mcp") ? call("mcp", { search: "work" }) : searchFor("work");
+  const script = await model([find, { text: "ok" }]);
+  const alone = await runPrint({ home: at, model: script, extensions: ENTRY, prompt: "go" });
+  expect(alone).toMatchObject({ code: 0, stdout: "ok\n" });
+  await expectOneTooMany(at);
+});
 
 describe("a definition -> hashesOf includes the hash that the real adapter computes", () => {
   // biome-ignore-start lint/suspicious/noTemplateCurlyInString: the text is the content of a file.

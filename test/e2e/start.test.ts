@@ -348,29 +348,28 @@ test.each<[string[], string[], string[]]>([
   async (here, there, names) => {
     const proj = (directTools: string[]) =>
       JSON.stringify({ mcpServers: { proj: live([], { TOOLS: "work,more,own" }, { directTools }) } });
-    const at = await home({
+    const pi = await turn(({ cwd }) => ({
       files: { ".pi/mcp.json": proj(here), "../other/.pi/mcp.json": proj(there) },
-    });
-    const other = { ...at, cwd: join(at.dir, "other") };
-    await writeFile(join(at.agentDir, "trust.json"), JSON.stringify({ [at.cwd]: true, [other.cwd]: true }));
+      fill: (folder) => {
+        const trusted = { [cwd]: true, [join(cwd, "../other")]: true };
+        return writeFile(join(folder, ".pi/agent/trust.json"), JSON.stringify(trusted));
+      },
+    }));
+    // Each folder has a session that loads a tool and leaves a snapshot; that of the other one is in another Pi.
+    await pi.prompt(searchFor("select:proj__work"));
+    const other = { ...pi.at, cwd: join(pi.at.dir, "other") };
+    const learned = await runOnce(other, [searchFor("select:proj__work")]);
+    const folder = join(other.agentDir, "sessions");
+    const files = (await readdir(folder, { recursive: true })).filter((path) =>
+      /other-.*\.jsonl$/.test(path),
+    );
+    const sessionPath = join(folder, files.toSorted().at(-1) ?? "");
 
-    /** A session that loads a tool and leaves a snapshot of its folder. */
-    const learned = async (folder: PiHome) => {
-      const session = await open({ at: folder });
-      await session.prompt(searchFor("select:proj__work"));
-      const { sessionFile } = await stateOf(session);
-      await session.rpc.stop();
-      return { sessionFile, declarations: declared(session.scripted.requests.at(-1)) };
-    };
-    await learned(at);
-    const { sessionFile, declarations } = await learned(other);
-
-    const pi = await open({ at });
-    await pi.rpc.request({ type: "switch_session", sessionPath: sessionFile }, PATIENCE_MS);
-    const since = pi.scripted.requests.length;
+    await pi.again();
+    await pi.rpc.request({ type: "switch_session", sessionPath }, PATIENCE_MS);
     expect((await pi.ask("proj__work")).argv).toEqual([]);
-    expect(namesIn(pi.scripted.requests[since])).toEqual(names);
-    expect(declared(pi.scripted.requests[since])).toEqual(declarations);
+    expect(namesIn(pi.scripted.requests[0])).toEqual(names);
+    expect(declared(pi.scripted.requests[0])).toEqual(declared(learned.requests.at(-1)));
   },
 );
 
