@@ -110,8 +110,8 @@ const three = once(async () => {
 });
 
 test.each<[string, string[], Record<string, string>, string[]]>([
-  ["--mcp-servers", ["--mcp-servers", "two"], {}, []],
-  ["MCP_SERVERS, which the flag beats", ["--mcp-servers=two, "], { MCP_SERVERS: "one,three" }, []],
+  // embedded.test.ts has the flag without the variable.
+  ["--mcp-servers, which beats MCP_SERVERS", ["--mcp-servers=two, "], { MCP_SERVERS: "one,three" }, []],
   ["MCP_SERVERS", [], { MCP_SERVERS: " two ,two,gone" }, ["gone"]],
 ])(
   "%s -> the session has that server alone: in the catalogue, in searches, by name, in /mcp; a notice names what no file defines",

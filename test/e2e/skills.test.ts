@@ -49,7 +49,7 @@ async function served(entries: Record<string, object>, http: readonly string[] =
   };
   const mcpServers: Record<string, object> = {};
   for (const [name, entry] of Object.entries(entries))
-    mcpServers[name] = { ...(await serverOf(name)), lifecycle: "eager", ...entry };
+    mcpServers[name] = { ...(await serverOf(name)), ...entry };
   await at.writeMcp({ mcpServers });
   // Connects the servers once: their tools and skills are known then, as on any day but the first.
   const { ended } = startCli(at, ["list"]);
