@@ -70,11 +70,15 @@ let over: Over = "http";
 async function playClients(): Promise<{ port: number; said: Running["said"] }> {
   // As in Pi, the thread finds what Node compiled for an earlier one.
   enableCompileCache(join(inject("piCaches"), "workers"));
-  const client = await startClient();
-  onCleanup(() => client.close());
+  // Scenarios of servers have no client.
+  let client: ReturnType<typeof startClient> | undefined;
+  onCleanup(async () => (await client)?.close());
   let lines: string[] = [];
   const answer = async (socket: Socket): Promise<void> => {
-    const code = await client.drive({ ...(await readAsked(socket)), over }, (line) => lines.push(line));
+    client ??= startClient();
+    const code = await (await client).drive({ ...(await readAsked(socket)), over }, (line) =>
+      lines.push(line),
+    );
     socket.end(`${code}\n`);
   };
   const server = createServer((socket) => void answer(socket));
