@@ -17,8 +17,14 @@ export function repeats(variable: string, small: number): number {
 /** True under `ALL_ROWS=1`. */
 export const ALL_ROWS = repeats("ALL_ROWS", 0) > 0;
 
-/** An amount of random cases, or of hostile data just above its limit: `whole` under `ALL_ROWS=1`, else `small`. */
+/** An amount of random cases: `whole` under `ALL_ROWS=1`, else `small`. */
 export const amount = (small: number, whole: number): number => (ALL_ROWS ? whole : small);
+
+/** True in `npm run test:long`. */
+export const IS_WHOLE = repeats("HOSTILE_WHOLE", 0) > 0;
+
+/** The size of an attack: `small` is just above the limit that it is about, `whole` is for `npm run test:long`. */
+export const sized = <T>(small: T, whole: T): T => (IS_WHOLE ? whole : small);
 
 /**
  * Rows that prove one rule by different members: all of them under `ALL_ROWS=1`, else only the first one. Rows that

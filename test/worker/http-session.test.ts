@@ -24,12 +24,12 @@ import {
   startEvents,
   type TestServer,
 } from "../support/http-server.ts";
-import { amount } from "../support/long.ts";
+import { sized } from "../support/long.ts";
 
 const never = new AbortController().signal;
 const soon = { termMs: 1, killMs: 1 };
 /** Of an event that arrives, and the limit of one that has no end. */
-const MEBIBYTES = amount(8, 32);
+const MEBIBYTES = sized(8, 32);
 
 async function connect(server: TestServer, entry = {}, more: Partial<ConnectOptions> = {}) {
   let onClosed = (): void => undefined;

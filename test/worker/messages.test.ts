@@ -10,7 +10,7 @@ import { describe, expect, it, test } from "vitest";
 import type { WireError } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { answerWell, type Handler, serve, startEvents } from "../support/http-server.ts";
-import { amount } from "../support/long.ts";
+import { sized } from "../support/long.ts";
 import { oneFile } from "../support/one-file.ts";
 import { ownTest, SHARED } from "../support/shared.ts";
 import {
@@ -78,7 +78,7 @@ const gzipped =
 
 const OVER_STDIO: [method: string, mebibytes: number, idPlace: string, state: string, words: RegExp][] = [
   // JSON.parse would make 1.3 GB of objects from 60 MiB, more than the heap can hold.
-  ["tools/list", amount(8, 60), "first", "failed", /^bad answered tools\/list with one/],
+  ["tools/list", sized(8, 60), "first", "failed", /^bad answered tools\/list with one/],
   ["tools/list", 8, "last", "failed", /^bad answered tools\/list with one/],
   ["initialize", 8, "first", "failed", /^bad answered initialize with one/],
   ["tools/call", 8, "first", "connected", /^bad\/work got no answer: bad sent one/],
@@ -89,9 +89,10 @@ const OVER_HTTP = [
   ["tools/call", "application/json"],
   ["tools/call", "text/event-stream"],
 ] as const;
+const OWN_HTTP = "a server over HTTP is never shared";
 /** More servers than those whose long messages (of more than 1 MiB) arrive at a time. */
 const LONG = Array.from({ length: 2 * LIMITS.longMessagesAtATime }, (_, i) => `long${i}`);
-const LONG_BYTES = amount(2, 40) * 1024 * 1024;
+const LONG_BYTES = sized(2, 40) * 1024 * 1024;
 
 /** One session for all rows below, each of which has a server of its own. All calls are made at once. */
 const together = forRows(async () => {
@@ -101,9 +102,10 @@ const together = forRows(async () => {
     streams++;
     startEvents(response).write(`data: {"jsonrpc":"2.0","method":"x","params":[${objects(8)}{}]}\n\n`);
   });
-  const servers: Record<string, Entry> = { stream: { url: onStream.url } };
+  const servers: Record<string, Entry> = {};
   for (const [i, row] of OVER_STDIO.entries()) servers[`bad${i}`] = dense(row[0], row[1], row[2]);
-  for (const [i, [method, type]] of OVER_HTTP.entries())
+  if (!SHARED) servers.stream = { url: onStream.url };
+  for (const [i, [method, type]] of (SHARED ? [] : OVER_HTTP).entries())
     servers[`http${i}`] = { url: (await serve(gzipped(method, type))).url };
   for (const name of LONG) servers[name] = fixture("big-line.mjs", {}, { timeout: 300 });
   const calls = Object.keys(servers).map((name): Call => {
@@ -133,7 +135,7 @@ describe("many MiB of empty objects", () => {
     },
   );
 
-  it.each(OVER_HTTP.map((row, i) => [...row, `http${i}`] as const))(
+  ownTest(OWN_HTTP).each(OVER_HTTP.map((row, i) => [...row, `http${i}`] as const))(
     "over HTTP with gzip to %s as %s -> only that request fails",
     async (method, _type, name) => {
       const { report } = await together();
@@ -146,7 +148,7 @@ describe("many MiB of empty objects", () => {
     },
   );
 
-  test("over HTTP on the notification stream -> the connection continues", async () => {
+  ownTest(OWN_HTTP)("over HTTP on the notification stream -> the connection continues", async () => {
     const { report, streams } = await together();
     expect(resultOf(report, "stream")).toMatchObject({ received: 2 });
     expect(streams).toBeGreaterThan(0);
@@ -242,7 +244,7 @@ describe("messages that are not answers", () => {
       const bare = { piece: "", times: 0, bare: true };
       const failed = at.failedCall("unopened", "work", bare, controller.signal);
       const before = '{"jsonrpc":"2.0","id":99,"result":{"content":"';
-      const sent = { before, piece: mebibyte, times: amount(17, 40), after: '"}}' };
+      const sent = { before, piece: mebibyte, times: sized(17, 40), after: '"}}' };
       expect(textOf(await at.call("unopened", "work", sent))).toBe("sent");
       controller.abort();
       expect((await failed).code).toBe("cancelled");
@@ -268,20 +270,23 @@ describe("messages that are not answers", () => {
     expect(await at.log()).not.toContain("MaxListenersExceededWarning");
   });
 
-  test("requests without end over HTTP -> closed, with at most ten answers in flight", async () => {
-    const at = await worker();
-    await at.settled("http");
-    const error = await at.failedCall("http", "echo");
-    expect(error.message).toMatch(/^http sent more than 1,000 requests that wait for an answer/);
-    expect(textOf(await at.call("good", "work"))).toBe("through the noise");
-    expect(most).toBeLessThanOrEqual(10);
-    expect(at.crashes).toEqual([]);
-  });
+  ownTest(OWN_HTTP)(
+    "requests without end over HTTP -> closed, with at most ten answers in flight",
+    async () => {
+      const at = await worker();
+      await at.settled("http");
+      const error = await at.failedCall("http", "echo");
+      expect(error.message).toMatch(/^http sent more than 1,000 requests that wait for an answer/);
+      expect(textOf(await at.call("good", "work"))).toBe("through the noise");
+      expect(most).toBeLessThanOrEqual(10);
+      expect(at.crashes).toEqual([]);
+    },
+  );
 });
 
 describe("a list over the limit of kept bytes", () => {
   test("four pages of tools, together more than 32 MiB -> the first 32 MiB can be called, the log names the others", async () => {
-    const at = await start({ s: fixture("many-tools.mjs", { PAGES: "4", SIZE: String(amount(88, 100)) }) });
+    const at = await start({ s: fixture("many-tools.mjs", { PAGES: "4", SIZE: String(sized(88, 100)) }) });
     const { toolCount, state } = await at.settled("s");
     expect(state).toBe("connected");
     expect(toolCount).toBeGreaterThan(300);

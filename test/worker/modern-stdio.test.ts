@@ -5,7 +5,7 @@
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { amount } from "../support/long.ts";
+import { sized } from "../support/long.ts";
 import { MODERN } from "../support/modern-http.ts";
 import { waitGone } from "../support/processes.ts";
 import {
@@ -34,7 +34,7 @@ const modern = (more: object = {}) => ({
 });
 const MEBIBYTE = 1024 * 1024;
 /** Just below the largest message, or well above what a model is shown. */
-const LARGE_MEBIBYTES = amount(4, 60);
+const LARGE_MEBIBYTES = sized(4, 60);
 
 /** One worker with a server for each test, or for several that a server takes one after the other. */
 const shared = forRows(async () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { searchCatalog } from "../../src/catalog/search.ts";
 import { readCatalog } from "../../src/catalog/store.ts";
-import { amount } from "../support/long.ts";
+import { sized } from "../support/long.ts";
 import { waitGone } from "../support/processes.ts";
 import {
   BUILDS,
@@ -322,7 +322,7 @@ describe("connection worker: a call under way", () => {
 });
 
 describe("runtime.stop, and the end of the hub if the servers are shared: no process is left", () => {
-  const MANY = amount(8, 20);
+  const MANY = sized(8, 20);
   const childPid = async (file: string): Promise<number> =>
     Number(await until(async () => (await readIfThere(file)) || undefined));
 

@@ -2,12 +2,10 @@
  * Owns: how large the attacks are. Under `npm run test:long` each has its whole size. By default it is
  * just above the limit that the row is about.
  */
-import { ALL_ROWS, repeats } from "../../support/long.ts";
+import { ALL_ROWS, IS_WHOLE, sized } from "../../support/long.ts";
 import type { Row } from "../support/row.ts";
 
-const IS_WHOLE = repeats("HOSTILE_WHOLE", 0) > 0;
-
-export const sized = <T>(small: T, whole: T): T => (IS_WHOLE ? whole : small);
+export { sized } from "../../support/long.ts";
 
 /** Small, such attacks take no more than others and run beside them. */
 export const besideIfSmall: Partial<Row> = sized({}, { beside: false });
