@@ -8,7 +8,7 @@ import { DEVICE_GRANT } from "../support/authorization-server.ts";
 import { type Policy, startCompany } from "../support/identity-provider.ts";
 import { startOidc } from "../support/oidc.ts";
 import { signInAs, type User } from "../support/signing-in.ts";
-import { createPlace, type Started, start, textOf } from "../worker/support.ts";
+import { createPlace, forRows, type Started, start, textOf } from "../worker/support.ts";
 import { endedIn, expectNoSecret, onCleanup, stored } from "./support.ts";
 
 const CODE = "authorization_code";
@@ -42,6 +42,21 @@ async function company(more: { settings?: Record<string, unknown> } = {}) {
 }
 
 const ANSWER = '{"a":1}';
+
+const oneCompany = forRows(() => company());
+/** One company and session for the sign-ins that come to nothing. Nobody is signed in when a test begins. */
+async function refusing() {
+  const shared = await oneCompany();
+  const { idp, docs, at } = shared;
+  idp.policy = {};
+  await at.runtime.ask("signOut", { server: "docs" });
+  const [atIdp, atDocs] = [idp.server.grants.length, docs.trusted.grants.length];
+  return {
+    ...shared,
+    /** What the identity provider, and the server's authorization server, have granted in this test. */
+    granted: () => [idp.server.grants.slice(atIdp), docs.trusted.grants.slice(atDocs)],
+  };
+}
 
 test("one sign-in at the company -> all its servers work, and no server shows a page of its own", async () => {
   const { idp, docs, wiki, at, host, secrets, signIn, call, says } = await company();
@@ -104,12 +119,12 @@ test.each([
 ])(
   "the company refuses the exchange with %s -> the user reads that the company does not allow it",
   async (error, why) => {
-    const { idp, docs, at, host, signIn, says } = await company();
+    const { idp, at, host, granted, signIn, says } = await refusing();
     idp.policy = { refuses: () => [error, why] };
     const sentence = `docs: your company does not allow it: ${why.slice(0, -1)} (at the identity provider ${host}). Ask those who manage the identity provider to allow this server for you and for Pi.`;
     expect((await signIn()).says).toBe(sentence);
     expect(await says("docs")).toBe(sentence);
-    expect(docs.trusted.grants).toEqual([]);
+    expect(granted()[1]).toEqual([]);
     // A sign-in would not help.
     expect(await at.settled("docs")).not.toHaveProperty("signIn");
     // Whoever manages it allows it: no new sign-in is needed.
@@ -160,10 +175,11 @@ test.each<[string, Policy, RegExp]>([
 ])(
   "the company's assertion has %s -> it is sent to nobody, and the user reads it",
   async (_what, policy, says) => {
-    const { idp, docs, signIn } = await company();
+    const { idp, granted, signIn } = await refusing();
     idp.policy = policy;
-    expect((await signIn()).says).toMatch(says);
-    expect(docs.trusted.grants).toEqual([]);
+    const { opened, says: said } = await signIn();
+    expect([opened?.step, said]).toEqual(["open", expect.stringMatching(says)]);
+    expect(granted()[1]).toEqual([]);
   },
 );
 
@@ -274,12 +290,12 @@ test("an identity that has ended, and eight calls of two sessions at once -> its
 });
 
 test("the identity provider sends no ID token -> the user reads it, and nothing is exchanged", async () => {
-  const { idp, host, signIn } = await company();
+  const { idp, host, granted, signIn } = await refusing();
   idp.policy = { identity: false };
   expect((await signIn()).says).toBe(
     `docs: http://${host}/token does not say who you are (it sent no id_token) (at the identity provider ${host}). Run /mcp auth docs in Pi. The scope must hold openid.`,
   );
-  expect(idp.server.grants).toEqual([CODE]);
+  expect(granted()).toEqual([[CODE], []]);
 });
 
 test("the settings name no identity provider -> the error says where it is missing", async () => {
