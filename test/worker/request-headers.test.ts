@@ -9,7 +9,7 @@ import { expect, test } from "vitest";
 import { type Asked, answerWell, type Handler, serve, type TestServer } from "../support/http-server.ts";
 import { waitGone } from "../support/processes.ts";
 import { makeTempFolder } from "../support/temp-folder.ts";
-import { fixtures, root, start, textOf } from "./support.ts";
+import { fixtures, forRows, root, start, textOf } from "./support.ts";
 
 const KEY = "signing-key-4711";
 const SIGNER = join(fixtures, "signing", "signer.mjs");
@@ -59,6 +59,59 @@ const isSigned = (url: string, { http, headers, path }: Asked, body: string): bo
   return headers["x-signature"] === createHmac("sha256", KEY).update(text).digest("hex");
 };
 
+const FAILING: [way: string, how: Parameters<typeof signing>[1], words: RegExp][] = [
+  ["never", { timeoutMs: 1_500 }, /requestHeadersCommand took more than 1\.5 s\.$/],
+  ["never, with a child", { timeoutMs: 1_500 }, /took more than 1\.5 s\.$/],
+  ["endless", {}, /printed more than 64 KiB\.$/],
+  ["nothing", {}, /printed nothing\.$/],
+  ["fails", {}, /ended with code 7: the clock is wrong \[redacted\]\.$/],
+  ["sign", { env: { HEADERS: '{"x-a":"b\\r\\nx-evil: 1"}' } }, /characters that a header cannot hold\.$/],
+  ["sign", { env: { HEADERS: '{"Host":"evil.test"}' } }, /belongs to the message itself\.$/],
+  [
+    "sign",
+    {
+      env: {
+        HEADERS: JSON.stringify(Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`h${i}`, ""]))),
+      },
+    },
+    /printed 61 headers, at most 50/,
+  ],
+];
+/** One session with a server for each test that does not end it. */
+const shared = forRows(async () => {
+  const other = await serve(answerWell);
+  const mine = { Authorization: "Bearer mine", "x-team": "mine", "x-other": "mine" };
+  const signings = {
+    replaces: await signing("sign", {
+      env: { HEADERS: '{"authorization":"AWS4 abc","X-TEAM":"theirs"}' },
+      more: { headers: mine },
+    }),
+    within: await signing("sign", {
+      handler: (asked, response) => {
+        if (asked.path !== "/moved") response.writeHead(307, { location: "/moved" }).end();
+        else answerWell(asked, response);
+      },
+    }),
+    away: await signing("sign", {
+      handler: (_asked, response) => void response.writeHead(307, { location: `${other.origin}/mcp` }).end(),
+    }),
+    guarded: await signing("sign", {
+      handler: ({ http }, response) => {
+        if (http === "POST") response.writeHead(401, { "www-authenticate": "Bearer" }).end();
+        else response.writeHead(404).end();
+      },
+    }),
+    absent: await signing("sign", { more: { requestHeadersCommand: { command: "no-such-signer" } } }),
+    leaves: await signing("leaves a child"),
+    busy: await signing("sign"),
+  };
+  const failing = await Promise.all(
+    FAILING.map(async ([way, how], i) => [`failing${i}`, await signing(way, how)] as const),
+  );
+  const servers = [...Object.entries(signings), ...failing].map(([name, { entry }]) => [name, entry]);
+  return { ...signings, other, failing, session: await start(Object.fromEntries(servers)) };
+});
+
 test("every request of a connection -> it has the signature of its own method, address and body", async () => {
   const { server, entry, read } = await signing("sign", { more: { headers: { "X-Team": "a" } } });
   const session = await start({ web: entry });
@@ -88,27 +141,14 @@ test("every request of a connection -> it has the signature of its own method, a
 });
 
 test("a header of the program -> it replaces the configured one of that name, also Authorization", async () => {
-  const env = { HEADERS: '{"authorization":"AWS4 abc","X-TEAM":"theirs"}' };
-  const headers = { Authorization: "Bearer mine", "x-team": "mine", "x-other": "mine" };
-  const { server, entry } = await signing("sign", { env, more: { headers } });
-  const session = await start({ web: entry });
-  await session.call("web", "echo", {});
-  const sent = server.asked[0]?.headers;
+  const { session, replaces } = await shared();
+  await session.call("replaces", "echo", {});
+  const sent = replaces.server.asked[0]?.headers;
   expect(sent).toMatchObject({ authorization: "AWS4 abc", "x-team": "theirs", "x-other": "mine" });
 });
 
 test("a redirect within the server -> the new address is signed; to another origin -> nothing is signed or sent", async () => {
-  const other = await serve(answerWell);
-  const within = await signing("sign", {
-    handler: (asked, response) => {
-      if (asked.path !== "/moved") response.writeHead(307, { location: "/moved" }).end();
-      else answerWell(asked, response);
-    },
-  });
-  const away = await signing("sign", {
-    handler: (_asked, response) => void response.writeHead(307, { location: `${other.origin}/mcp` }).end(),
-  });
-  const session = await start({ within: within.entry, away: away.entry });
+  const { session, within, away, other } = await shared();
   await session.call("within", "echo", {});
   const urls = (await within.read()).map(({ url }) => url);
   expect(new Set(urls)).toEqual(new Set([within.server.url, `${within.server.origin}/moved`]));
@@ -119,44 +159,22 @@ test("a redirect within the server -> the new address is signed; to another orig
 });
 
 test("a server that wants a sign-in -> no request of the sign-in is signed", async () => {
-  const { server, entry, read } = await signing("sign", {
-    handler: ({ http }, response) => {
-      if (http === "POST") response.writeHead(401, { "www-authenticate": "Bearer" }).end();
-      else response.writeHead(404).end();
-    },
-  });
-  const session = await start({ web: entry });
-  await session.failedCall("web", "echo");
+  const { session, guarded } = await shared();
+  const { server, read } = guarded;
+  await session.failedCall("guarded", "echo");
   const looked = server.asked.filter(({ path }) => path.includes(".well-known"));
   expect(looked.length).toBeGreaterThan(0);
   for (const { headers } of looked) expect(headers["x-signature"]).toBeUndefined();
   for (const { url } of await read()) expect(url).not.toContain(".well-known");
 });
 
-test.each<[way: string, Parameters<typeof signing>[1], words: RegExp]>([
-  ["never", { timeoutMs: 1_500 }, /requestHeadersCommand took more than 1\.5 s\.$/],
-  ["never, with a child", { timeoutMs: 1_500 }, /took more than 1\.5 s\.$/],
-  ["endless", {}, /printed more than 64 KiB\.$/],
-  ["nothing", {}, /printed nothing\.$/],
-  ["fails", {}, /ended with code 7: the clock is wrong \[redacted\]\.$/],
-  ["sign", { env: { HEADERS: '{"x-a":"b\\r\\nx-evil: 1"}' } }, /characters that a header cannot hold\.$/],
-  ["sign", { env: { HEADERS: '{"Host":"evil.test"}' } }, /belongs to the message itself\.$/],
-  [
-    "sign",
-    {
-      env: {
-        HEADERS: JSON.stringify(Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`h${i}`, ""]))),
-      },
-    },
-    /printed 61 headers, at most 50/,
-  ],
-])(
+test.each(FAILING.map((row, i) => [...row, i] as const))(
   "a program that %s %j -> nothing is sent, the error says why, and no process is left",
-  async (way, how, words) => {
-    const { server, entry, pids } = await signing(way, how);
-    const session = await start({ web: entry });
-    const error = await session.failedCall("web", "echo");
-    expect(error).toMatchObject({ code: "bad_config", data: { server: "web", reason: "request-headers" } });
+  async (_way, _how, words, i) => {
+    const { session, failing } = await shared();
+    const [name, { server, pids }] = failing[i] ?? expect.unreachable();
+    const error = await session.failedCall(name, "echo");
+    expect(error).toMatchObject({ code: "bad_config", data: { server: name, reason: "request-headers" } });
     expect(error.message).toMatch(words);
     expect(error.message).not.toContain("\u001b");
     expect(server.asked).toEqual([]);
@@ -168,41 +186,35 @@ test.each<[way: string, Parameters<typeof signing>[1], words: RegExp]>([
 );
 
 test("a program that is not there -> the error says so", async () => {
-  const { entry, server } = await signing("sign");
-  const session = await start({ web: { ...entry, requestHeadersCommand: { command: "no-such-signer" } } });
-  const error = await session.failedCall("web", "echo");
+  const { session, absent } = await shared();
+  const error = await session.failedCall("absent", "echo");
   expect(error.message).toMatch(/could not be started: the command "no-such-signer" was not found\.$/);
-  expect(server.asked).toEqual([]);
+  expect(absent.server.asked).toEqual([]);
 });
 
 test("a program that leaves a child -> the request goes out, and the child ends", async () => {
-  const { entry, pids } = await signing("leaves a child");
-  const session = await start({ web: entry });
-  await session.call("web", "echo", {});
-  await waitGone(await pids());
+  const { session, leaves } = await shared();
+  await session.call("leaves", "echo", {});
+  expect(await waitGone(await leaves.pids())).toEqual([]);
 });
 
-test("twenty calls at a time -> at most four programs run, and all calls are answered", async () => {
-  const { entry, server } = await signing("sign");
-  const session = await start({ web: entry });
-  await session.call("web", "echo", {});
+test("eight calls at a time -> at most four programs run, and all calls are answered", async () => {
+  const { session, busy } = await shared();
+  await session.call("busy", "echo", {});
   const open = new Set<number>();
   let most = 0;
   const since = session.events.length;
-  await Promise.all(Array.from({ length: 20 }, (_, i) => session.call("web", "echo", { i })));
+  await Promise.all(Array.from({ length: 8 }, (_, i) => session.call("busy", "echo", { i })));
   for (const event of session.events.slice(since)) {
     if (event.type === "spawned") most = Math.max(most, open.add(event.pid).size);
     if (event.type === "exited") open.delete(event.pid);
   }
   expect(most).toBeGreaterThan(0);
   expect(most).toBeLessThanOrEqual(4);
-  expect(server.asked.filter(({ message }) => message.method === "tools/call")).toHaveLength(21);
+  expect(busy.server.asked.filter(({ message }) => message.method === "tools/call")).toHaveLength(9);
 });
 
 test("a call that is given up while its request is signed -> the program ends at once", async () => {
-  const { entry, server } = await signing("sign");
-  const session = await start({ web: entry });
-  await session.call("web", "echo", {});
   const slow = await signing("never", { timeoutMs: 60_000 });
   const other = await start({ slow: slow.entry });
   const given = new AbortController();
@@ -211,9 +223,8 @@ test("a call that is given up while its request is signed -> the program ends at
   given.abort();
   await call;
   await other.runtime.stop();
-  await waitGone(await slow.pids());
+  expect(await waitGone(await slow.pids())).toEqual([]);
   expect(slow.server.asked).toEqual([]);
-  expect(server.asked.length).toBeGreaterThan(0);
 });
 
 const AWS = {
@@ -257,21 +268,30 @@ test("the example of docs/sign-in.md -> a server that checks SigV4 accepts each 
   const folder = await makeTempFolder("pmt-sigv4");
   const file = join(folder, "sigv4.mjs");
   await writeFile(file, program);
-  let refused = 0;
-  const server = await serve((asked, response) => {
-    const body = Object.keys(asked.message).length === 0 ? "" : JSON.stringify(asked.message);
-    if (isSignedForAws(asked, body, new URL(server.url).host)) return answerWell(asked, response);
-    refused++;
-    response.writeHead(403).end('{"message":"The request signature we calculated does not match"}');
-  });
-  const command = { command: process.execPath, args: [file, "us-east-1", "bedrock-agentcore"], env: AWS };
-  const url = `${server.url}?b=2&a=x%20y`;
-  const wrong = { ...command, env: { ...AWS, AWS_SECRET_ACCESS_KEY: "another" } };
-  const session = await start({ aws: { url, requestHeadersCommand: command } });
+  const checking = async (secret: string) => {
+    let refused = 0;
+    const server = await serve((asked, response) => {
+      const body = Object.keys(asked.message).length === 0 ? "" : JSON.stringify(asked.message);
+      if (isSignedForAws(asked, body, new URL(server.url).host)) return answerWell(asked, response);
+      refused++;
+      response.writeHead(403).end('{"message":"The request signature we calculated does not match"}');
+    });
+    const requestHeadersCommand = {
+      command: process.execPath,
+      args: [file, "us-east-1", "bedrock-agentcore"],
+      env: { ...AWS, AWS_SECRET_ACCESS_KEY: secret },
+    };
+    return {
+      refused: () => refused,
+      entry: { url: `${server.url}?b=2&a=x%20y`, requestHeadersCommand },
+    };
+  };
+  const right = await checking(AWS.AWS_SECRET_ACCESS_KEY);
+  const wrong = await checking("another");
+  const session = await start({ aws: right.entry, wrong: wrong.entry });
   expect(textOf(await session.call("aws", "echo", { a: "1" }))).toContain('"a":"1"');
-  expect(refused).toBe(0);
-  const other = await start({ wrong: { url, requestHeadersCommand: wrong } });
-  const error = await other.failedCall("wrong", "echo");
+  expect(right.refused()).toBe(0);
+  const error = await session.failedCall("wrong", "echo");
   expect(error.message).toContain("The request signature we calculated does not match");
   expect(error.remedy).toContain("requestHeadersCommand");
 });
