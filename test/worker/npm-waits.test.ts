@@ -4,44 +4,53 @@
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeAll, expect, test } from "vitest";
+import { beforeAll, beforeEach, expect, test } from "vitest";
 import type { ServerStatus } from "../../src/shared/protocol/session.ts";
 import { forWholeFile } from "../support/cleanup.ts";
 import { freePort } from "../support/free-port.ts";
 import type { Registry } from "../support/npm-registry.ts";
 import { MEMORY, startNpxRegistry } from "./npx-registry.ts";
-import { createPlace, fixture, type Started, start } from "./support.ts";
+import { createPlace, fixture, forRows, type Place, type Started, start } from "./support.ts";
 
 let registry: Registry;
+/** A port of loopback at which nothing listens. */
+let unused: number;
+/** Two packages have a status in the place of an answer. */
+const statuses: Parameters<Registry["behave"]>[0] = (path) => {
+  const [, status] = /^\/pmt-status-(\d+)$/.exec(path) ?? [];
+  return status === undefined ? undefined : { status: Number(status) };
+};
 beforeAll(async () => {
   registry = await forWholeFile(startNpxRegistry);
 });
-afterEach(() => registry.behave(undefined));
+beforeEach(() => registry.behave(statuses));
 
-/** A session with a server of npx, and one beside it. npm's cache is empty. */
-async function session(args: string[], { url = registry.url, more = {} } = {}): Promise<Started> {
-  const place = await createPlace();
-  const env = {
+/** A server of npx. npm's cache is empty. */
+const npxEntry = ({ agentDir }: Place, args: string[], url = registry.url, more = {}) => ({
+  command: "npx",
+  args: ["-y", ...args],
+  env: {
     npm_config_registry: url,
-    npm_config_cache: join(place.agentDir, "npm-cache"),
-    npm_config_userconfig: join(place.agentDir, "npmrc"),
-    MEMORY_FILE_PATH: join(place.agentDir, "memory.json"),
-  };
-  const slow = { command: "npx", args: ["-y", ...args], env, ...more };
+    npm_config_cache: join(agentDir, "npm-cache"),
+    npm_config_userconfig: join(agentDir, "npmrc"),
+    MEMORY_FILE_PATH: join(agentDir, "memory.json"),
+  },
+  ...more,
+});
+
+/** A session with the server of npx, and one beside it. */
+async function session(more = {}): Promise<Started> {
+  const place = await createPlace();
+  const slow = npxEntry(place, [MEMORY], registry.url, more);
   return start({ slow, beside: fixture("live.mjs") }, { place });
 }
-
-const refusing = (status: number): Parameters<typeof session> => {
-  registry.behave(() => ({ status }));
-  return [[MEMORY]];
-};
 
 const statusOf = async ({ runtime }: Started, name = "slow"): Promise<ServerStatus | undefined> =>
   (await runtime.ask("status", {})).servers.find((server) => server.name === name);
 
 test("a slow registry -> npm is named with the seconds and the files, the start's own limit begins with the program, the server connects", async () => {
   registry.behave(() => ({ delayMs: 1_500 }));
-  const at = await session([MEMORY], { more: { startupTimeoutMs: 2_500 } });
+  const at = await session({ startupTimeoutMs: 2_500 });
   const waited: string[] = [];
   await at.event("server", ({ status }) => {
     if (status.waits !== undefined) waited.push(status.waits);
@@ -56,7 +65,7 @@ test("a slow registry -> npm is named with the seconds and the files, the start'
 
 test("a registry that never answers -> a sign of life each second, the others work, a cancelled trial and the end of the session end npm", async () => {
   registry.behave(() => "silent");
-  const at = await session([MEMORY]);
+  const at = await session();
   await at.event("server", ({ status }) => status.waits?.endsWith("no answer of its registry yet") === true);
   expect((await at.call("beside", "work", {})).isError).toBeFalsy();
 
@@ -79,50 +88,56 @@ test("a registry that never answers -> a sign of life each second, the others wo
   await expect(trial).rejects.toMatchObject({ code: "cancelled" });
 });
 
-test.each<[string, () => Promise<Parameters<typeof session>>, RegExp]>([
-  [
-    "nothing listens",
-    async () => [[MEMORY], { url: `http://127.0.0.1:${await freePort()}/` }],
-    /cannot be reached \(ECONNREFUSED\)\.$/,
-  ],
+/** The faults of a registry, each met by a server of its own. */
+const FAULTS: [what: string, spec: string[], sentence: RegExp, url?: () => string][] = [
+  ["nothing listens", [MEMORY], /cannot be reached \(ECONNREFUSED\)\.$/, () => `http://127.0.0.1:${unused}/`],
   [
     "a name that nobody knows",
-    async () => [[MEMORY], { url: "http://registry.invalid/" }],
+    [MEMORY],
     /registry\.invalid cannot be found \((?:ENOTFOUND|EAI_AGAIN)\)\.$/,
+    () => "http://registry.invalid/",
   ],
-  ["no such package", async () => [["pmt-no-such-package"]], /has no package pmt-no-such-package\.$/],
-  ["no such version", async () => [["semver@99"]], /has no version semver@99\.$/],
-  [
-    "a sign-in is wanted",
-    async () => refusing(401),
-    /wants a sign-in for @modelcontextprotocol\/server-memory \(E401\)\.$/,
-  ],
-  ["refused", async () => refusing(403), /refuses @modelcontextprotocol\/server-memory \(403\)\.$/],
+  ["no such package", ["pmt-no-such-package"], /has no package pmt-no-such-package\.$/],
+  ["no such version", ["semver@99"], /has no version semver@99\.$/],
+  ["a sign-in is wanted", ["pmt-status-401"], /wants a sign-in for pmt-status-401 \(E401\)\.$/],
+  ["refused", ["pmt-status-403"], /refuses pmt-status-403 \(403\)\.$/],
   [
     "only npm understands the arguments",
-    async () => [["--prefer-online", "pmt-no-such-package"]],
+    ["--prefer-online", "pmt-no-such-package"],
     /has no package pmt-no-such-package/,
   ],
-])(
+];
+const nameOf = (what: string): string => what.replaceAll(" ", "-");
+
+/** One session for all of them. */
+const faulty = forRows(async () => {
+  unused = await freePort();
+  const place = await createPlace();
+  const servers = FAULTS.map(([what, spec, , url]) => [nameOf(what), npxEntry(place, spec, url?.())]);
+  const at = await start(Object.fromEntries(servers), { place });
+  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  const { findings } = await at.runtime.ask("diagnose", {});
+  return { at, findings };
+});
+
+test.each(FAULTS)(
   "%s -> one sentence within npm's own attempts, which reconnect and a call give too, and the doctor",
-  async (_what, given, sentence) => {
-    const at = await session(...(await given()));
-    const { status } = await at.event(
-      "server",
-      (event) => event.status.name === "slow" && event.status.state === "failed",
-    );
-    expect(status.error?.message).toMatch(/^slow cannot be started: npm's registry /);
-    expect(status.error?.message).toMatch(sentence);
-    expect(status.error?.remedy).toBeTruthy();
-    const error = await at.failedCall("slow", "anything");
-    expect(error.message).toBe(status.error?.message);
-    const { findings } = await at.runtime.ask("diagnose", {});
-    expect(findings.filter(({ server }) => server === "slow")).toMatchObject([{ id: "npx" }]);
+  async (what, _spec, sentence) => {
+    const { at, findings } = await faulty();
+    const name = nameOf(what);
+    const status = await statusOf(at, name);
+    expect(status).toMatchObject({ state: "failed" });
+    expect(status?.error?.message.startsWith(`${name} cannot be started: npm's registry `)).toBe(true);
+    expect(status?.error?.message).toMatch(sentence);
+    expect(status?.error?.remedy).toBeTruthy();
+    const error = await at.failedCall(name, "anything");
+    expect(error.message).toBe(status?.error?.message);
+    expect(findings.filter(({ server }) => server === name)).toMatchObject([{ id: "npx" }]);
   },
 );
 
 test("an installed package and no network -> the installed one starts", async () => {
-  const at = await session([MEMORY]);
+  const at = await session();
   await at.event("server", ({ status }) => status.name === "slow" && status.state === "connected");
   registry.behave(() => ({ status: 503 }));
   const since = at.events.length;
