@@ -6,7 +6,16 @@ import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { FoundImports, FoundServer, ServerEntry } from "../../src/shared/protocol/person.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
-import { createPlace, fixture, forRows, type Place, type Started, start, startHttp } from "./support.ts";
+import {
+  createPlace,
+  fixture,
+  forRows,
+  type Place,
+  type Started,
+  start,
+  startHttp,
+  until,
+} from "./support.ts";
 
 const asEntry = (entry: object): ServerEntry => entry as ServerEntry;
 /** A fixture that is found if it is left running. */
@@ -206,8 +215,19 @@ describe("trial", () => {
 });
 
 describe("add and remove", () => {
+  const shared = forRows(() => start({}));
+  /** A session of all tests that begin without a server: what the one before has left is removed. */
+  async function empty(): Promise<Started> {
+    const at = await shared();
+    await put(userFile(at), {});
+    for (const left of [projectFile(at), join(at.agentDir, "mcp-keys")])
+      await rm(left, { recursive: true, force: true });
+    await until(async () => (await at.runtime.ask("status", {})).servers.length === 0 || undefined);
+    return at;
+  }
+
   test("the user's file: comments stay, the server runs, and its name is taken", async () => {
-    const at = await start({});
+    const at = await empty();
     await put(userFile(at), '{\n  // mine\n  "mcpServers": {}\n}\n');
     const entry = marked(at, "echoes.mjs");
     const added = await at.runtime.ask("addServer", { name: "new", entry, project: false });
@@ -227,7 +247,7 @@ describe("add and remove", () => {
   });
 
   test("a typed value: a file for the user alone, whose command the server's variable is made of", async () => {
-    const at = await start({});
+    const at = await empty();
     const value = "s3cret \u00e9' $(no)";
     const keep = (server: string) => at.runtime.ask("keepValue", { server, name: "../KEY", value });
     const { file, written } = await keep("it's/../../one");
@@ -249,7 +269,7 @@ describe("add and remove", () => {
   });
 
   test("a server is removed, or replaced -> the values that were typed for it go, but none that another entry names", async () => {
-    const at = await start({});
+    const at = await empty();
     const keys = join(at.agentDir, "mcp-keys");
     const typed = async (name: string, replace = false, also: Record<string, string> = {}) => {
       const { file, written } = await at.runtime.ask("keepValue", {
@@ -280,7 +300,7 @@ describe("add and remove", () => {
   });
 
   test("a value that a project's file named -> it stays, and the answer says where: another branch may name it", async () => {
-    const at = await start({});
+    const at = await empty();
     const params = { server: "one", name: "KEY", value: "s3cret" };
     const { file, written } = await at.runtime.ask("keepValue", params);
     const entry = asEntry({ ...fixture("echoes.mjs"), env: { KEY: written } });
@@ -300,7 +320,7 @@ describe("add and remove", () => {
   });
 
   test("a value that an entry names, although its adding failed afterwards -> it stays", async () => {
-    const at = await start({});
+    const at = await empty();
     const params = { server: "one", name: "KEY", value: "s3cret" };
     const { file, written } = await at.runtime.ask("keepValue", params);
     const entry = asEntry({ ...fixture("echoes.mjs"), env: { KEY: written } });
