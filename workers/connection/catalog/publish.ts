@@ -17,7 +17,8 @@ import type {
   PublishTask,
 } from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import { connectsShared, type Server } from "../servers/server.ts";
+import type { Server } from "../servers/server.ts";
+import { connectsShared } from "../servers/state.ts";
 import { skillTools } from "../skills/tools.ts";
 import { exposedTools, grantedWishes, NO_TOOLS, prefixOf, type ToolServer } from "../tools/listed.ts";
 import type { CacheWorker } from "./cache-worker.ts";

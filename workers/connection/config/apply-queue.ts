@@ -30,12 +30,12 @@ export interface ConfigState {
   off?: readonly string[];
 }
 
-/** Carries a plan out. `mayStart`: false for a server whose permission has been taken back since the plan was made. */
+/** Carries a plan out. `mayRun`: false for a server from when its permission is taken back, also after that. */
 export type OnPlan = (
   change: Plan,
   state: ConfigState,
   accepted: AcceptedBefore,
-  mayStart: (definition: ServerDefinition) => boolean,
+  mayRun: (definition: ServerDefinition) => boolean,
 ) => Promise<void>;
 
 interface ApplyOptions {
@@ -141,7 +141,7 @@ export class ApplyQueue {
     const switched = [...this.#switched];
     const kept = { servers: [...trust.accepted], ...(switched.length > 0 && { switched }) };
     const accepted = this.editsWait ? { ...kept, texts: textsToKeep(config) } : kept;
-    await onPlan(change, this.#state, accepted, consents.mayStart);
+    await onPlan(change, this.#state, accepted, consents.mayRun);
   }
 
   #stateOf(config: LoadedConfig, { pending, refused }: TrustDecision): ConfigState {

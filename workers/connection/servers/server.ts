@@ -92,15 +92,12 @@ export interface ServerContext {
   /** Absent: no server can ask the user. */
   asks?: Pick<SessionAsks, "of"> | undefined;
   approvals: Pick<Approvals, "of">;
+  /** Why the server may not be used from now on. Absent: no permission is taken back. */
+  takenBack?: (definition: ServerDefinition) => ThreadsError | undefined;
   onStatus: (server: Server) => void;
   /** The server listed its tools. */
   onTools: (server: Server) => void;
 }
-
-/** Whether the server is to be connected, and may run already, for another session. */
-export const connectsShared = ({
-  definition: { enabled, lifecycle, shared },
-}: Pick<Server, "definition">): boolean => enabled && lifecycle !== "lazy" && shared === true;
 
 export class Server extends ServerLists {
   readonly log;
@@ -257,6 +254,8 @@ export class Server extends ServerLists {
 
   /** Answers the open connection, or waits for the attempt that all callers share. Rejects with `ThreadsError`. */
   connect(by: WantedBy): Promise<Connection> {
+    const takenBack = this.#context.takenBack?.(this.#definition);
+    if (takenBack) return Promise.reject(takenBack);
     const nowMs = performance.now();
     const refused = this.#dispatch({ type: "wanted", by, nowMs });
     const refuse = (reason: Refusal): Promise<never> =>
@@ -463,6 +462,9 @@ export class Server extends ServerLists {
   ): Promise<Connection> {
     const { log, connect = connectByTransport } = this.#context;
     signal.throwIfAborted();
+    // It may have waited for the connects of others.
+    const takenBack = this.#context.takenBack?.(this.#definition);
+    if (takenBack) throw takenBack;
     const startedAt = performance.now();
     let opened: Connection | undefined;
     const connection = await connect({

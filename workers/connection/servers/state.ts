@@ -5,6 +5,7 @@
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Leave } from "../../shared/pace/pace.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
 
 export type Lifecycle = "lazy" | "eager" | "keep-alive";
 
@@ -16,6 +17,13 @@ export interface LifecyclePolicy {
   /** Pause before a keep-alive server is connected again; it doubles with each failure. */
   reconnectMs?: number;
 }
+
+/** Whether the server is to be connected, and may run already, for another session. */
+export const connectsShared = ({
+  definition: { enabled, lifecycle, shared },
+}: {
+  definition: ServerDefinition;
+}): boolean => enabled && lifecycle !== "lazy" && shared === true;
 
 /**
  * `failures`: attempts in a row that gave no connection for as long as `LIMITS.steadyMs`, because the attempt failed or

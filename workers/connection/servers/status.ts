@@ -178,6 +178,13 @@ export const heldBackError = (server: string, why: string): ThreadsError =>
     data: { server, reason: "held-back" },
   });
 
+/** The person has taken back the permission by which the server was to run, or runs still. */
+export const takenBackError = (server: string): ThreadsError =>
+  new ThreadsError("server_not_trusted", `${server} is not used: its permission was taken back.`, {
+    remedy: "Only the user can allow it.",
+    data: { server },
+  });
+
 /** Servers that may not run -> the reason, worded to follow a colon, and who alone can allow them. */
 export type Withheld = ReadonlyMap<string, { reason: string; by: "user" | "administrator" }>;
 

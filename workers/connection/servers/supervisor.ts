@@ -12,11 +12,14 @@ import { LIFECYCLES } from "../config/entry/server-keys.ts";
 import type { Plan } from "../config/plan/plan.ts";
 import { type KnownTools, listsNothing } from "./lists.ts";
 import { ProcessEnds } from "./process-ends.ts";
-import { connectsShared, Server, type ServerContext } from "./server.ts";
-import type { Lifecycle } from "./state.ts";
-import { noServer, type Withheld } from "./status.ts";
+import { Server, type ServerContext } from "./server.ts";
+import { connectsShared, type Lifecycle } from "./state.ts";
+import { noServer, takenBackError, type Withheld } from "./status.ts";
 
-export interface SupervisorContext extends Omit<ServerContext, "gate" | "ends"> {
+/** Whether the person has not taken back the permission by which the server runs. */
+type MayRun = (definition: ServerDefinition) => boolean;
+
+export interface SupervisorContext extends Omit<ServerContext, "gate" | "ends" | "takenBack"> {
   /** No server is connected by itself: each waits for a request. */
   onDemand?: boolean | undefined;
   /** Servers that the first plan does not connect by itself -> the reason, a sentence without its full stop. */
@@ -42,6 +45,8 @@ export class Supervisor {
   /** Each counts once: a person who edits the server's definition wants the server to be tried. */
   readonly #heldBack: Map<string, string>;
   #withheld: Withheld = new Map();
+  /** As the last plan has it, which is asked anew each time. */
+  #mayRun: MayRun = () => true;
   /** The ends of servers that were replaced, removed or tried. */
   readonly #ending = new Set<Promise<void>>();
   readonly #closing = new AbortController();
@@ -79,10 +84,15 @@ export class Supervisor {
 
   /**
    * Makes the servers what the plan says; no new one connects before `restoreAndConnect`. `withheld`: servers of the
-   * project that may not run, each with the reason.
+   * project that may not run, each with the reason. `mayRun`: false from when the person takes a permission back.
    */
-  carryOut({ servers }: Pick<Plan, "servers">, withheld: Withheld = new Map()): void {
+  carryOut(
+    { servers }: Pick<Plan, "servers">,
+    withheld: Withheld = new Map(),
+    mayRun: MayRun = this.#mayRun,
+  ): void {
     this.#withheld = withheld;
+    this.#mayRun = mayRun;
     const before = this.#servers;
     this.#created = [];
     this.#servers = new Map();
@@ -112,18 +122,14 @@ export class Supervisor {
 
   /**
    * Gives the servers that the last plan started the tools that the cache knows; connects the servers that are to be
-   * up, and once each server whose tools are unknown, or that listed nothing, to learn them. `mayStart`: the person may have
-   * taken a permission back meanwhile.
+   * up, and once each server whose tools are unknown, or that listed nothing, to learn them.
    */
-  restoreAndConnect(
-    known: Record<string, KnownTools>,
-    mayStart: (definition: ServerDefinition) => boolean = () => true,
-  ): void {
+  restoreAndConnect(known: Record<string, KnownTools>): void {
     for (const server of this.#created) {
       if (!this.#isCurrent(server)) continue;
       const entry = Object.hasOwn(known, server.name) ? known[server.name] : undefined;
       if (entry) server.restore(entry);
-      if (!server.definition.enabled || !mayStart(server.definition)) continue;
+      if (!server.definition.enabled || !this.#mayRun(server.definition)) continue;
       const why = this.#heldBack.get(server.name);
       this.#heldBack.delete(server.name);
       if (why !== undefined) server.holdBack(why);
@@ -196,8 +202,9 @@ export class Supervisor {
     const outcomes = await Promise.allSettled(wanted.map((server) => server.reconnect(isGentle)));
     // A failure is in the server's state; a refusal is the only answer that the user gets.
     const [outcome] = outcomes;
-    if (name !== undefined && outcome?.status === "rejected" && !this.get(name).definition.enabled)
-      throw outcome.reason;
+    if (name === undefined || outcome?.status !== "rejected") return;
+    const { definition } = this.get(name);
+    if (!definition.enabled || !this.#mayRun(definition)) throw outcome.reason;
   }
 
   /** Tries a server that is not one of these, and ends it. Rejects with `cancelled`, also at the end of the session. */
@@ -218,6 +225,7 @@ export class Supervisor {
       ...this.#context,
       gate: this.#gate,
       ends: this.#ends,
+      takenBack: (one) => (this.#mayRun(one) ? undefined : takenBackError(one.name)),
       // A server that was replaced or removed reports nothing any more.
       onStatus: (one) => {
         if (!this.#isCurrent(one)) return;

@@ -184,24 +184,20 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
   };
 
   /** Gives the servers that start what the cache knows of them, and connects those that are to be up. */
-  const start = async (
-    reading: ReturnType<typeof readKnown>,
-    mayStart: Parameters<OnPlan>[3],
-  ): Promise<void> => {
+  const start = async (reading: ReturnType<typeof readKnown>): Promise<void> => {
     const known = await reading;
     if (known === undefined) return;
     const [{ entries, used }] = known;
     catalog.noteUsed(used);
     supervisor.restoreAndConnect(
       Object.fromEntries(Object.entries(entries).map(([name, entry]) => [name, knownTools(entry)])),
-      mayStart,
     );
   };
 
-  return async (change, state, accepted, mayStart) => {
+  return async (change, state, accepted, mayRun) => {
     if (signal.aborted) return;
     current.take(change.settings.after, state);
-    supervisor.carryOut(change, withheldServers(state));
+    supervisor.carryOut(change, withheldServers(state), mayRun);
     emit({
       type: "planned",
       settings: catalogSettings(current.settings, current.files),
@@ -221,7 +217,7 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
     if (isFirst) await firstRequestGone();
     if (signal.aborted) return;
     const reading = early ?? prepare();
-    if (reading) await start(reading, mayStart);
+    if (reading) await start(reading);
     if (signal.aborted) return;
     // Also if no server has listed anything: servers may have been added, removed or changed since the snapshot.
     catalog.changed();

@@ -50,7 +50,7 @@ class TakenBack {
   }
 
   /** `folder`: the session's. */
-  mayStart(definition: ServerDefinition, folder: string): boolean {
+  mayRun(definition: ServerDefinition, folder: string): boolean {
     if (!definition.project || this.#permissions.size === 0) return true;
     const place = placeOf(folderOf(definition, folder));
     return !this.#permissions.has(keyOf({ subject: subjectOf(definition), place }));
@@ -167,8 +167,8 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
       accepted = decision.accepted;
       takenBack.decided(store.consents);
     },
-    /** False: the decision by which the server was to start has been taken back since. */
-    mayStart: (definition: ServerDefinition): boolean => takenBack.mayStart(definition, folder),
+    /** False: the decision by which the server runs, or was to run, has been taken back since. */
+    mayRun: (definition: ServerDefinition): boolean => takenBack.mayRun(definition, folder),
     /** From now on, nothing of the project counts as seen by the person who trusted it. */
     distrustStart: (): void => {
       accepted ??= new Set();

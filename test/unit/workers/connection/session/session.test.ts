@@ -134,6 +134,41 @@ describe("a change", () => {
     await again;
   });
 
+  test("a yes is taken back while another edit is being applied -> no call reaches the server, which does not connect again", async () => {
+    let read = Promise.resolve();
+    const at = await openWith({}, { project: { site: {} }, cacheRead: () => read });
+    const { requests } = at.session;
+    const [question] = (await requests.status({}, never())).questions;
+    const allowed = requests.answerConsent({ hash: question?.hash ?? "", allow: true }, never());
+    (await at.opening("site")).open({
+      listTools: async () => [{ name: "t", annotations: { readOnlyHint: true } }],
+      callTool: async () => ({ content: [] }),
+    });
+    await allowed;
+    await requests.settleTools({ timeoutMs: 60_000 }, never());
+    const call = { callId: "1", server: "site", tool: "t", args: {} };
+    await requests.callTool(call, never());
+    const edited = Promise.withResolvers<void>();
+    read = edited.promise;
+    const editing = at.edit({ other: {} });
+    await expect.poll(async () => (await requests.status({}, never())).servers.length).toBe(2);
+    const decisions = () => requests.decisions({}, never());
+    const takenBack = requests.takeBack({ id: (await decisions())[0]?.id ?? "" }, never());
+    await expect.poll(decisions).toEqual([]);
+    for (const refused of [requests.callTool(call, never()), requests.reconnect({ server: "site" }, never())])
+      await expect(refused).rejects.toMatchObject({
+        code: "server_not_trusted",
+        message: "site is not used: its permission was taken back.",
+      });
+    expect(at.openings.length).toBe(1);
+    edited.resolve();
+    await Promise.all([editing, takenBack]);
+    const { servers, questions } = await requests.status({}, never());
+    expect(
+      [servers, questions].map((list) => list.map((one) => ("name" in one ? one.name : one.server))),
+    ).toEqual([["other"], ["site"]]);
+  });
+
   const known = { entries: { a: entry("t"), b: entry("t") } };
 
   test("a server added -> reported once it has settled and main has its tools", async () => {
