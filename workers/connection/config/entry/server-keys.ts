@@ -347,7 +347,7 @@ export const SERVER_KEYS = {
   /** As written; true: the session's folder. Undefined: the server is told none. */
   roots: connection(() => z.union([flag(), z.array(filled()).max(ROOTS)]), {
     description:
-      "Folders that the server is told to work in, if it asks: true for the session's, or a list of paths. Some servers then use these in place of the folders in their arguments. A local server that is told the session's folder also has it as PI_PROJECT_DIR and CLAUDE_PROJECT_DIR.",
+      "Folders that the server is told to work in, if it asks: true for the session's, or a list of paths. Some servers then use these in place of the folders in their arguments.",
     examples: [["~/notes"]],
     read: (roots): true | readonly string[] | undefined =>
       roots === false || (Array.isArray(roots) && roots.length === 0) ? undefined : roots,
