@@ -69,6 +69,8 @@ export interface AcceptedBefore {
   servers: string[];
   /** Servers that the person has switched in this session, each with whether it is on. Absent: none. */
   switched?: [server: string, on: boolean][];
+  /** Permissions that the person has taken back, and that mcp-trust.json still has. Absent: none. */
+  takenBack?: string[];
   /**
    * Each file and its text as the worker applied it; undefined for a file that did not exist, and why for one that could not
    * be read. Absent if edits are applied unasked: then the files on disk count. The texts stay in memory, because they may

@@ -139,7 +139,12 @@ export class ApplyQueue {
     this.#report(config, trust);
     onDecided();
     const switched = [...this.#switched];
-    const kept = { servers: [...trust.accepted], ...(switched.length > 0 && { switched }) };
+    const takenBack = consents.takenBack.permissions;
+    const kept = {
+      servers: [...trust.accepted],
+      ...(switched.length > 0 && { switched }),
+      ...(takenBack.length > 0 && { takenBack }),
+    };
     const accepted = this.editsWait ? { ...kept, texts: textsToKeep(config) } : kept;
     await onPlan(change, this.#state, accepted, consents.mayRun);
   }

@@ -138,6 +138,7 @@ const FULL =
 export async function openStore(file: string, log: (problem: string) => void) {
   const { consents: known, problem: unreadable } = await loadTrust(file);
   let consents: readonly Consent[] = known;
+  let written: readonly Consent[] = known;
   /** The person's answers that the file lacks, since it could not be written. Each holds until there is a newer one. */
   let unwritten: readonly Consent[] = [];
   let unwritable: ConfigProblem | undefined;
@@ -157,12 +158,12 @@ export async function openStore(file: string, log: (problem: string) => void) {
     const late = without(unwritten, added).filter(({ decision }) => decision !== "allowed");
     const answers = added.filter(({ decision }) => replaces || decision !== "awaiting");
     try {
-      const held = await remember(file, replaces ? [] : added, [...late, ...(replaces ? added : [])]);
+      written = await remember(file, replaces ? [] : added, [...late, ...(replaces ? added : [])]);
       unwritten = without(
         unwritten.filter((consent) => !late.includes(consent)),
         answers,
       );
-      consents = laidOver(held, unwritten);
+      consents = laidOver(written, unwritten);
       unwritable = undefined;
     } catch (error) {
       consents = [...without(consents, added), ...added];
@@ -182,6 +183,10 @@ export async function openStore(file: string, log: (problem: string) => void) {
   return {
     get consents(): readonly Consent[] {
       return consents;
+    },
+    /** Without those that the file lacks. */
+    get written(): readonly Consent[] {
+      return written;
     },
     /** The file could not be used when it was opened. */
     isUnreadable: unreadable !== undefined,

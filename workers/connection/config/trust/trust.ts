@@ -34,10 +34,20 @@ import { type Consent, keyOf, placeOf, subjectOf } from "./records.ts";
  */
 class TakenBack {
   readonly #refusals = new Set<string>();
-  readonly #permissions = new Set<string>();
+  readonly #permissions: Set<string>;
+
+  /** `permissions`: those of a worker before this one. */
+  constructor(permissions: readonly string[] = []) {
+    this.#permissions = new Set(permissions);
+  }
 
   refusals(consents: readonly Consent[]): void {
     for (const consent of consents) if (consent.decision === "refused") this.#refusals.add(keyOf(consent));
+  }
+
+  /** By their keys. */
+  get permissions(): string[] {
+    return [...this.#permissions];
   }
 
   permission(key: string): void {
@@ -66,9 +76,12 @@ class TakenBack {
     });
   }
 
-  /** A new decision is carried out, and no older one any more: the file alone counts for what it no longer has as allowed. */
-  decided(consents: readonly Consent[]): void {
-    const allowed = new Set(consents.filter(({ decision }) => decision === "allowed").map(keyOf));
+  /**
+   * A new decision is carried out, and no older one any more: the file alone counts for what it no longer has as allowed.
+   * `written`: what it has. A worker that follows this one reads it again.
+   */
+  decided(written: readonly Consent[]): void {
+    const allowed = new Set(written.filter(({ decision }) => decision === "allowed").map(keyOf));
     for (const key of this.#permissions) if (!allowed.has(key)) this.#permissions.delete(key);
   }
 }
@@ -90,6 +103,8 @@ function decisionsOf(consents: readonly Consent[], here: ReadonlySet<string>): P
 const placesOf = (servers: readonly ServerDefinition[], folder: string): ReadonlySet<string> =>
   new Set([folder, ...servers.map((server) => folderOf(server, folder))].map(placeOf));
 
+const HOLDS = "Your answer holds for this session only.";
+
 export type Consents = Awaited<ReturnType<typeof openConsents>>;
 
 export async function openConsents(session: SessionFacts, log: (problem: string) => void) {
@@ -99,7 +114,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
   let accepted: ReadonlySet<string> | undefined = session.accepted && new Set(session.accepted.servers);
   // Without a readable file nobody knows what the user wanted: nothing of the project may start unasked.
   if (store.isUnreadable) accepted ??= new Set();
-  const takenBack = new TakenBack();
+  const takenBack = new TakenBack(session.accepted?.takenBack);
   let decided: readonly ServerDefinition[] = [];
 
   const decideNow = (
@@ -118,7 +133,6 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
     return decideTrust(servers, takenBack.counted(store.consents), facts);
   };
 
-  const HOLDS = "Your answer holds for this session only.";
   /** Throws `bad_config` if the answer cannot be remembered; it then holds for this session. */
   const remembered = async (consent: Consent, replaces = false): Promise<void> => {
     const unwritable = await store.add([consent], HOLDS, replaces);
@@ -145,6 +159,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
     get accepted(): ReadonlySet<string> | undefined {
       return accepted;
     },
+    takenBack,
     /**
      * Who may run. Before this settles, everything that nobody has agreed to is in the file: so before anybody is
      * asked.
@@ -165,7 +180,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
     /** The decision is carried out. */
     accept: (decision: TrustDecision): void => {
       accepted = decision.accepted;
-      takenBack.decided(store.consents);
+      takenBack.decided(store.written);
     },
     /** False: the decision by which the server runs, or was to run, has been taken back since. */
     mayRun: (definition: ServerDefinition): boolean => takenBack.mayRun(definition, folder),

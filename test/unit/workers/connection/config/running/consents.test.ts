@@ -154,6 +154,26 @@ describe("a server of .mcp.json", () => {
     expect(pi.running.state.problems).toMatchObject([{ file, severity: "error" }]);
   });
 
+  test("taken back, that cannot be written, and the worker ends -> the next worker asks, until there is an answer", async () => {
+    const [home, pi] = await openShared();
+    await answer(pi, "shared", "allowed");
+    const file = join(home.agentDir, "mcp-trust.json");
+    const held = await readFile(file, "utf8");
+    await rm(file);
+    await mkdir(file);
+    await expect(pi.running.takeBack(pi.running.decisions[0]?.id ?? "")).rejects.toThrow();
+    await rm(file, { recursive: true });
+    await writeFile(file, held);
+    const next = await restarted(home, pi, { accepted: pi.accepted() });
+    expect([next.runs(), next.asked()]).toEqual([[], ["shared"]]);
+    // Another worker knows it as well.
+    const third = await restarted(home, next, { accepted: next.accepted() });
+    expect([third.runs(), third.asked()]).toEqual([[], ["shared"]]);
+    await answer(third, "shared", "allowed");
+    expect(third.accepted()).not.toHaveProperty("takenBack");
+    expect((await restarted(home, third, { accepted: third.accepted() })).runs()).toEqual(["shared"]);
+  });
+
   test("the file is another one by the time of the answer -> the answer allows nothing, the new one is asked for", async () => {
     const [home, pi] = await openShared();
     const old = pi.running.state.questions[0]?.hash ?? "";
