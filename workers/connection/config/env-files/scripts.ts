@@ -102,13 +102,14 @@ export class ScriptReader {
     const words = textsOf(definition).flatMap((text) => this.#wordsIn(text));
     // With each ending, such a word is looked for by itself.
     this.#words += words.length + words.filter((word) => SHORT_NAME.test(word)).length * this.#endings.length;
-    if (this.#words > LIMITS.scriptWords)
-      return { reason: `the servers have more than ${LIMITS.scriptWords} words that may be files` };
     /** Several words may mean one file, which has the name of the first. */
     const nameOf = new Map<string, string>();
-    for (const word of new Set(words))
+    for (const word of new Set(words)) {
+      if (this.#words > LIMITS.scriptWords)
+        return { reason: `the servers have more than ${LIMITS.scriptWords} words that may be files` };
       for (const [name, content] of await this.#contentsOf(word, definition))
         if (!nameOf.has(content)) nameOf.set(content, name);
+    }
     if (nameOf.size === 0) return undefined;
     const bound = [...nameOf].map(([content, name]) => [name, content]);
     return { names: [...nameOf.values()], hash: sha256(canonical(bound)) };
@@ -159,6 +160,8 @@ export class ScriptReader {
     const listed = this.#listed.get(folder) ?? this.#namesIn(folder);
     this.#listed.set(folder, listed);
     const names = await listed;
+    // It is looked for by itself, as a word is.
+    if (names === undefined) this.#words++;
     return names === undefined || names.has(folded(basename(file)));
   }
 

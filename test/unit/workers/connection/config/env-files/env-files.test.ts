@@ -464,6 +464,26 @@ describe("the way to a file", () => {
     expect(all).toBeLessThanOrEqual(11 * one);
   });
 
+  test("more words in a folder that is not listed than may be looked for with each ending -> not asked about", async () => {
+    const cwd = await temporaryFolder();
+    await mkdir(join(cwd, "d"));
+    for (let at = 0; at < 1_000; at++) await writeFile(join(cwd, "d", `f${at}`), "");
+    const links = Array.from({ length: 11 }, (_, at) => `l${at}`);
+    for (const link of links) await symlink("d", join(cwd, link));
+    const unlisted = (count: number): string[] => [
+      ...links.map((link) => `${link}/x`),
+      ...Array.from({ length: count }, (_, at) => `l10/w${at}`),
+    ];
+    let found: unknown;
+    const few = await requests(() => script(cwd, unlisted(50)));
+    const many = await requests(async () => {
+      found = await script(cwd, unlisted(4_000));
+    });
+    expect(few).toBeGreaterThan(50 * 10);
+    expect(found).toEqual({ reason: "the servers have more than 5000 words that may be files" });
+    expect(many).toBeLessThan(2 * LIMITS.scriptWords);
+  });
+
   test.each([
     [
       "in another spelling of its letters, where the file system takes it for the same",
