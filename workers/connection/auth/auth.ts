@@ -27,7 +27,6 @@ import { oauthSecrets } from "../secrets/find.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import type { HttpClient } from "../web/client.ts";
 import type { RequestAuth } from "./authorized.ts";
-import { Beginnings } from "./beginnings.ts";
 import { Company } from "./company.ts";
 import type { GrantContext } from "./grants/ask.ts";
 import {
@@ -43,7 +42,6 @@ import {
 } from "./model/model.ts";
 import { ProviderTokens } from "./provider.ts";
 import type { Resolve } from "./requests/addresses.ts";
-import type { openBrowser } from "./sign-in/browser.ts";
 import type { SignIns } from "./sign-in/sign-in.ts";
 import type { StoreOptions } from "./store/file.ts";
 import type { SignInStore } from "./store/store.ts";
@@ -51,10 +49,6 @@ import type { ServerTokens } from "./tokens/tokens.ts";
 
 export type { RequestAuth } from "./authorized.ts";
 export { type AuthChallenge, parseChallenge, standsOnCompany } from "./model/model.ts";
-
-/** Starts the user's browser. Never rejects. */
-export const openPage: typeof openBrowser = async (...page) =>
-  (await import("./sign-in/browser.ts")).openBrowser(...page);
 
 /** The server as its connections and its sign-in see it. An edit may replace it. */
 export interface AuthServer {
@@ -503,9 +497,11 @@ export function createSessionAuth(context: SessionAuthContext) {
   const servers = new Map<string, { identity: string; auth: ServerAuth }>();
   const providers = new Map<string, ProviderTokens | undefined>();
   let signIns: SignIns | undefined;
-  const beginnings = new Beginnings();
+  /** Sign-ins that have not answered their first step, by server: nothing else knows of them that could end them. */
+  const beginnings = new Map<string, AbortController>();
   const abandon = (name: string): void => {
-    beginnings.end(name);
+    beginnings.get(name)?.abort();
+    beginnings.delete(name);
     signIns?.abandon(name);
   };
   const leaving = new Set<Promise<void>>();
@@ -548,8 +544,7 @@ export function createSessionAuth(context: SessionAuthContext) {
      */
     forTrial: (server: AuthServer): RequestAuth | undefined => {
       const tokens = providerOf(server, context.askUser);
-      if (tokens) return tokens;
-      if (!takesSignIn(server.definition, server.headers)) return undefined;
+      if (tokens || !takesSignIn(server.definition, server.headers)) return tokens;
       return {
         token: async () => undefined,
         afterRefusal: async (refused, signal) => {
@@ -559,24 +554,24 @@ export function createSessionAuth(context: SessionAuthContext) {
       };
     },
     status: (server: string): SignInStatus | undefined => {
-      if (signIns?.isRunning(server)) return { state: "running" };
-      return servers.get(server)?.auth.status;
+      return signIns?.isRunning(server) ? { state: "running" } : servers.get(server)?.auth.status;
     },
     /** Whether someone has signed in to the server, in this process or another one, since it refused its last token. */
-    hasOther: async (server: string) => {
-      const auth = providers.get(server) ?? servers.get(server)?.auth;
-      return (await auth?.hasOther()) ?? false;
-    },
+    hasOther: async (server: string) =>
+      (await (providers.get(server) ?? servers.get(server)?.auth)?.hasOther()) ?? false,
     isChallenged: (server: string) => servers.get(server)?.auth.isChallenged ?? false,
     signIn: async (server: AuthServer, wanted: SignInWish): Promise<SignInStep> => {
       const { name } = server.definition;
       refuseSignIn(server);
       try {
-        return await beginnings.run(name, wanted, async (wish) => {
-          const room = await import("./sign-in/sign-in.ts");
+        const end = beginnings.get(name) ?? new AbortController();
+        beginnings.set(name, end);
+        const signal = AbortSignal.any([wanted.signal, end.signal]);
+        const beginning = import("./sign-in/sign-in.ts").then((room) => {
           signIns ??= signInsOf(room, context);
-          return of(server).signIn(signIns, wish);
+          return of(server).signIn(signIns, { ...wanted, signal });
         });
+        return await abortable(beginning, end.signal, `The sign-in to ${name}`);
       } finally {
         // Also after a failure: a status of the meantime says that a sign-in is under way.
         context.onStatus(name);

@@ -15,7 +15,6 @@ import { unreadFiles, unreadLine } from "../../../src/shared/untrusted.ts";
 import type { Log } from "../../shared/log.ts";
 import { Approvals } from "../approval/approval.ts";
 import { type AskUser, SessionAsks } from "../asks/asks.ts";
-import { openPage } from "../auth/auth.ts";
 import type { CacheWorker } from "../catalog/cache-worker.ts";
 import { CatalogPublisher } from "../catalog/catalog.ts";
 import { DefinitionHashes } from "../catalog/kept.ts";
@@ -100,7 +99,10 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     askUser,
     sideBySide: facts.asksSideBySide === true,
     emit,
-    openPage: (url, onNote) => openPage(url, { env: process.env, platform: process.platform, onNote }),
+    openPage: async (url, onNote) => {
+      const { openBrowser } = await import("../auth/sign-in/browser.ts");
+      return openBrowser(url, { env: process.env, platform: process.platform, onNote });
+    },
   });
   const supervisor: Supervisor = openServers(facts, context, {
     auth,

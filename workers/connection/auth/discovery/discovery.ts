@@ -74,18 +74,6 @@ async function findNamedServer(issuer: string, question: DiscoveryOptions): Prom
   return serverAt(url, serverAddresses(url), issuer, question);
 }
 
-/** The authorization server whose metadata are at an address of the configuration. Throws `SignInProblem`. */
-async function findServerAt(address: string, question: DiscoveryOptions): Promise<FoundServer> {
-  if (!URL.canParse(address)) {
-    throw new SignInProblem("bad-settings", {
-      key: "oauth.authServerMetadataUrl",
-      what: "it is not an address",
-    });
-  }
-  const url = new URL(address);
-  return serverAt(url, [url], undefined, question);
-}
-
 /** Endpoints of a server without metadata (MCP 2025-03-26, fallbacks for servers without metadata discovery). */
 const defaultFields = (origin: string): Fields => ({
   issuer: origin,
@@ -197,8 +185,7 @@ export function checkSecretTarget(
   const target = new URL(address);
   if (isForIssuer || isSameSite(url, target) || (isLoopback(url) && isLoopback(target))) return;
   // Whoever calls itself the named issuer may be another one, but what goes to that issuer's own site is safe.
-  if (plan.issuer !== undefined && URL.canParse(plan.issuer) && isSameSite(new URL(plan.issuer), target))
-    return;
+  if (plan.issuer !== undefined && isSameSite(new URL(plan.issuer), target)) return;
   const missing =
     plan.issuer === undefined
       ? { key: "issuer", found: metadata.issuer }
@@ -300,7 +287,8 @@ export async function discover(options: DiscoveryOptions): Promise<Discovered> {
     return { ...(await findNamedServer(plan.issuer ?? options.url.href, options)), legacy: false };
   }
   if (plan.authServerMetadataUrl !== undefined) {
-    const found = await findServerAt(plan.authServerMetadataUrl, options);
+    const named = new URL(plan.authServerMetadataUrl);
+    const found = await serverAt(named, [named], undefined, options);
     return { ...found, ...resourceToSend(options, undefined), legacy: false, ...binding(found, options) };
   }
   const search = await findResource(options);

@@ -11,7 +11,7 @@ import {
   skipStateCheck,
   validateAuthResponse,
 } from "oauth4webapi";
-import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
+import { type OAuthPlan, OWN_PARAMETER } from "../../config/entry/oauth-keys.ts";
 import { createRedactor } from "../../secrets/redact.ts";
 import { type ClientRecord, type Discovered, isSameState, needsUser, SignInProblem } from "../model/model.ts";
 import { authorizationProblem, endpointOf, type GrantContext, type PendingAuthorization } from "./ask.ts";
@@ -40,23 +40,13 @@ function joinScopes(scopes: readonly string[]): string | undefined {
 
 export const grantedScope = (scope: string | undefined): string | undefined => joinScopes(wordsOf(scope));
 
-function configuredScopes(scope: string): string[] {
-  const words = wordsOf(scope);
-  const wrong = words.find((word) => !SCOPE_TOKEN.test(word));
-  if (wrong === undefined) return words;
-  throw new SignInProblem("bad-settings", {
-    key: "oauth.scope",
-    what: `"${wrong}" has characters of no scope`,
-  });
-}
-
 /** Without `offline_access`, many authorization servers issue no refresh token (MCP 2026-07-28, SEP-2207). */
 const offline = (plan: OAuthPlan, { metadata }: Discovered): string[] =>
   needsUser(plan) && metadata.scopes_supported?.includes("offline_access") ? ["offline_access"] : [];
 
 /**
  * The scope to ask for; undefined: none is named, and the authorization server decides. With `requested` or `granted`
- * the answer is the union of both and the challenge. Throws `SignInProblem` "bad-settings".
+ * the answer is the union of both and the challenge.
  */
 export function chooseScope(known: {
   plan: OAuthPlan;
@@ -71,7 +61,7 @@ export function chooseScope(known: {
   const earlier = [...wordsOf(known.requested), ...wordsOf(known.granted)];
   const challenged = wordsOf(known.challenged);
   if (plan.scope !== undefined) {
-    return joinScopes([...configuredScopes(plan.scope), ...challenged, ...earlier]);
+    return joinScopes([...wordsOf(plan.scope), ...challenged, ...earlier]);
   }
   const stepUp = [...challenged, ...earlier];
   const wanted = stepUp.length > 0 ? stepUp : (discovered.resourceScopes ?? []);
@@ -79,33 +69,7 @@ export function chooseScope(known: {
   return wanted.length === 0 ? undefined : joinScopes([...wanted, ...offline(plan, discovered)]);
 }
 
-/**
- * Parameters that the configuration may not set, because they decide who gets the code. `request` and `request_uri` can
- * replace all others (RFC 9101), and `response_mode` can send the code elsewhere than to the redirect URI's query.
- */
-const PROTOCOL = new Set([
-  "client_id",
-  "code_challenge",
-  "code_challenge_method",
-  "dpop_jkt",
-  "redirect_uri",
-  "request",
-  "request_uri",
-  "resource",
-  "response_mode",
-  "response_type",
-  "scope",
-  "state",
-]);
-
-function checkParameters(parameters: Record<string, string>): void {
-  const wrong = Object.keys(parameters).find((name) => PROTOCOL.has(name.toLowerCase()));
-  if (wrong === undefined) return;
-  const what = `the sign-in sets ${wrong} itself`;
-  throw new SignInProblem("bad-settings", { key: "oauth.authorizationParams", what });
-}
-
-/** Throws `SignInProblem`: no-endpoint, not-https, bad-settings. */
+/** Throws `SignInProblem`: no-endpoint, not-https. */
 export async function beginAuthorization(
   asked: { discovered: Discovered; client: ClientRecord; redirectUri: string; scope: string | undefined },
   { plan }: GrantContext,
@@ -116,13 +80,11 @@ export async function beginAuthorization(
   const [state, verifier] = [generateRandomState(), generateRandomCodeVerifier()];
   const binding = discovered.bindsTokens ? await import("../requests/dpop.ts") : undefined;
   const dpopKey = binding?.createKey();
-  const further = plan.authorizationParams ?? {};
-  checkParameters(further);
   // The endpoint may have a query of its own (RFC 6749, section 3.1), which must not decide anything either.
   for (const name of [...url.searchParams.keys()])
-    if (PROTOCOL.has(name.toLowerCase())) url.searchParams.delete(name);
+    if (OWN_PARAMETER.test(name)) url.searchParams.delete(name);
   const parameters: Record<string, string> = {
-    ...further,
+    ...plan.authorizationParams,
     response_type: "code",
     client_id: client.id,
     redirect_uri: redirectUri,

@@ -286,7 +286,7 @@ const CLIENT_NAME = "Pi (pi-mcp-threads)";
 const ID_CHARS = 2_000;
 const SECRET_CHARS = 4_000;
 /** The latest time that a Date can hold, in seconds. Java servers write the largest long for "never". */
-const LATEST_SECONDS = 8.64e12;
+export const LATEST_SECONDS = 8.64e12;
 /** RFC 6749, appendix A.1 and A.2. */
 const PRINTABLE = /^[ -~]+$/;
 /** Errors after which less may be accepted. */

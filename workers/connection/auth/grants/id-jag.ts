@@ -12,7 +12,7 @@ import { shownAddress } from "../requests/addresses.ts";
 import { readObject } from "../requests/mend.ts";
 import { refreshTokenOf } from "../store/record.ts";
 import { ask, endpointOf, type GrantContext, tokenProblem } from "./ask.ts";
-import { proofOf } from "./client.ts";
+import { LATEST_SECONDS, proofOf } from "./client.ts";
 
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token";
@@ -27,9 +27,6 @@ export function readJwt(text: unknown) {
     .map((part) => readObject(Buffer.from(part, "base64url").toString("utf8")));
   return header && claims && { header, claims };
 }
-
-/** The latest time that a Date can hold. */
-const LATEST_SECONDS = 8.64e12;
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
 

@@ -4,6 +4,7 @@
  * sign-in, and nothing else. Owns: the page that it answers, and that sign-ins with the same port share a server.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { codeOf } from "../../../shared/files/read-regular.ts";
 import { settledWithin } from "../../../shared/pace/abort.ts";
 import { isSameState } from "../model/model.ts";
 
@@ -173,8 +174,6 @@ const FREE_PORT_TRIES = 3;
 /** This machine has no such address. */
 const NO_ADDRESS = ["EADDRNOTAVAIL", "EAFNOSUPPORT"];
 
-export const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException | null)?.code ?? "");
-
 interface Shared {
   opening: Promise<CallbackServer>;
   users: number;
@@ -210,7 +209,7 @@ export class Listeners {
         };
         return { port: first.port, wait };
       } catch (error) {
-        if (NO_ADDRESS.includes(codeOf(error))) return first;
+        if (NO_ADDRESS.includes(codeOf(error) ?? "")) return first;
         attempt.abort();
         if (port !== 0 || nth === FREE_PORT_TRIES) throw error;
       }

@@ -6,10 +6,11 @@
 import { createHash } from "node:crypto";
 import { isLoopback, percentDecoded } from "../../../../src/shared/text/reading.ts";
 import { cleanText } from "../../../../src/shared/text/unprintable.ts";
+import { codeOf } from "../../../shared/files/read-regular.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import type { AuthorizationAnswer } from "../grants/authorize.ts";
 import { type ClientRecord, isSameState, kindOf, SignInProblem } from "../model/model.ts";
-import { codeOf, type Listeners, type Listening } from "./callback.ts";
+import type { Listeners, Listening } from "./callback.ts";
 
 /** One address to try. In `uri`, `{port}` stands for the port. `port` absent: any free one. */
 interface RedirectTry {
@@ -41,9 +42,6 @@ export function withLocalhost(uri: string): string | undefined {
 
 function configured(redirectUri: string, callbackPort: number | undefined): RedirectChoice {
   const shown = withPort(redirectUri, callbackPort ?? 1);
-  if (!URL.canParse(shown)) {
-    throw new SignInProblem("bad-settings", { key: "oauth.redirectUri", what: "it is not a URL" });
-  }
   const url = new URL(shown);
   const needsPort = redirectUri.includes(PORT) && callbackPort === undefined;
   if (url.protocol === "http:" && isLoopback(url.hostname)) {
@@ -226,7 +224,7 @@ async function openFirst([{ uri, port = 0 }, ...others]: Tries, parts: ListenPar
     if (isBusy && next) return openFirst([next, ...rest], parts);
     if (isBusy && port !== 0) throw new SignInProblem("port-in-use", { port }, error);
     // For example a port below 1024, or a sandbox: the user can still paste the address.
-    onNote(`no port could be opened for the browser's answer: ${codeOf(error)}`);
+    onNote(`no port could be opened for the browser's answer: ${codeOf(error) ?? ""}`);
     return { redirectUri: withPort(uri, port || UNUSED_PORT) };
   }
 }

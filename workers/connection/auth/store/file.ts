@@ -21,7 +21,7 @@ import {
 import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
 import { SignInProblem, type SignInRecord } from "../model/model.ts";
 import type { Parsed } from "./record.ts";
-import type { SystemOptions } from "./system/run.ts";
+import type { SystemOptions } from "./system/system.ts";
 
 export interface ConfiguredClient {
   id: string;

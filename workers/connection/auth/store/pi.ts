@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { asList, isObject } from "../../../../src/shared/protocol/values.ts";
 import { type FileSystem, reasonOf, writeFileAtomic } from "../../../shared/files/file-system.ts";
 import { codeOf, PRIVATE_FOLDER, readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
+import { known } from "../../../shared/json.ts";
 import {
   type ClientAuthMethod,
   type ClientRecord,
@@ -21,7 +22,6 @@ import {
   type HeldSignIn,
   jsonOf,
   numberOf,
-  optional,
   parseRecord,
   textOf,
   timeOf,
@@ -91,12 +91,14 @@ function clientOf(information: Json, metadata: Json, query: PiQuery): ClientReco
     const uris = asList(information.redirect_uris);
     return {
       id: registered,
-      ...optional("secret", secret),
+      ...known({ secret }),
       method: methodOf(information, secret !== undefined, offered),
       kind: "dynamic",
-      ...optional("redirectUris", uris.length === 0 ? undefined : (uris as string[])),
-      ...optional("secretExpiresAt", inMs(information.client_secret_expires_at)),
-      ...optional("registeredAt", inMs(information.client_id_issued_at)),
+      ...known({
+        redirectUris: uris.length === 0 ? undefined : (uris as string[]),
+        secretExpiresAt: inMs(information.client_secret_expires_at),
+        registeredAt: inMs(information.client_id_issued_at),
+      }),
     };
   }
   const document = documentIdOf(query.url, metadata);

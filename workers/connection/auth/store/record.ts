@@ -5,6 +5,7 @@
 import { createPrivateKey } from "node:crypto";
 import { asList, isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
+import { known } from "../../../shared/json.ts";
 import type { ClientAuthMethod, ClientRecord, DpopKey, GivenTokens, SignInRecord } from "../model/model.ts";
 import type { Item } from "./system/system.ts";
 
@@ -59,10 +60,6 @@ function instantOf(value: unknown): number | undefined {
   return timeOf(number !== undefined && number < LEAST_MS ? number * 1_000 : number);
 }
 
-/** An object with the key, or without any key if there is no value. */
-export const optional = <K extends string, T>(key: K, value: T | undefined): { [P in K]?: T } =>
-  (value === undefined ? {} : { [key]: value }) as { [P in K]?: T };
-
 const REDIRECT_URIS = 20;
 const METHODS: readonly ClientAuthMethod[] = [
   "none",
@@ -92,13 +89,15 @@ function clientOf(value: unknown): ClientRecord | undefined {
   const secret = textOf(value.secret);
   return {
     id,
-    ...optional("secret", secret),
+    ...known({ secret }),
     // RFC 7591, section 2: the default for a client with a secret.
     method: oneOf(METHODS, value.method) ?? (secret === undefined ? "none" : "client_secret_basic"),
     kind: oneOf(KINDS, value.kind) ?? "dynamic",
-    ...optional("redirectUris", urisOf(value.redirectUris)),
-    ...optional("secretExpiresAt", timeOf(value.secretExpiresAt)),
-    ...optional("registeredAt", timeOf(value.registeredAt)),
+    ...known({
+      redirectUris: urisOf(value.redirectUris),
+      secretExpiresAt: timeOf(value.secretExpiresAt),
+      registeredAt: timeOf(value.registeredAt),
+    }),
   };
 }
 
@@ -148,24 +147,28 @@ export function parseRecord(text: string): Parsed<SignInRecord> {
   if (client === undefined) return { what: "it does not name its client" };
   const value: SignInRecord = {
     version,
-    ...optional("id", idOf(raw.id)),
+    ...known({ id: idOf(raw.id) }),
     server,
     url,
     issuer,
-    ...optional("acceptedIssuer", webUrlOf(raw.acceptedIssuer)),
-    ...optional("resource", textOf(raw.resource)),
+    ...known({
+      acceptedIssuer: webUrlOf(raw.acceptedIssuer),
+      resource: textOf(raw.resource),
+    }),
     tokenEndpoint,
-    ...optional("revocationEndpoint", webUrlOf(raw.revocationEndpoint)),
+    ...known({ revocationEndpoint: webUrlOf(raw.revocationEndpoint) }),
     client,
-    ...optional("access_token", tokenOf(raw.access_token)),
-    ...optional("token_type", tokenOf(raw.token_type)),
-    ...optional("refresh_token", refreshTokenOf(raw.refresh_token)),
-    ...optional("expiresAt", timeOf(raw.expiresAt)),
-    ...optional("requestedScope", textOf(raw.requestedScope)),
-    ...optional("scope", textOf(raw.scope)),
-    ...optional("obtainedAt", timeOf(raw.obtainedAt)),
-    ...optional("refreshing", refreshingOf(raw.refreshing)),
-    ...optional("dpopKey", dpopKey),
+    ...known({
+      access_token: tokenOf(raw.access_token),
+      token_type: tokenOf(raw.token_type),
+      refresh_token: refreshTokenOf(raw.refresh_token),
+      expiresAt: timeOf(raw.expiresAt),
+      requestedScope: textOf(raw.requestedScope),
+      scope: textOf(raw.scope),
+      obtainedAt: timeOf(raw.obtainedAt),
+      refreshing: refreshingOf(raw.refreshing),
+      dpopKey,
+    }),
   };
   return { value };
 }
@@ -204,7 +207,7 @@ export function parseStored(text: string, owner: Pick<SignInRecord, "server" | "
   const shared = { remove: remove.map(itemOf).filter((item) => item !== undefined) };
   const isPointer = isObject(raw) && raw.version === ELSEWHERE && raw.store === "system";
   if (isPointer && raw.server === owner.server && raw.url === owner.url)
-    return { value: { ...shared, ...optional("item", itemOf(raw)) } };
+    return { value: { ...shared, ...known({ item: itemOf(raw) }) } };
   const parsed = isPointer ? { what: OTHERS } : parseOwn(text, owner);
   return "what" in parsed ? parsed : { value: { ...shared, record: parsed.value } };
 }
@@ -260,8 +263,10 @@ export function parseGiven(
   const value: GivenTokens = {
     access_token: access,
     token_type: type,
-    ...optional("refresh_token", refreshTokenOf(raw.refresh_token)),
-    ...optional("expiresAt", endOf(raw, modifiedMs)),
+    ...known({
+      refresh_token: refreshTokenOf(raw.refresh_token),
+      expiresAt: endOf(raw, modifiedMs),
+    }),
   };
   return { value };
 }

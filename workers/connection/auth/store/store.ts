@@ -107,7 +107,7 @@ async function fileLocked<T>(
   }
 }
 
-type RecordFileOptions = StoreOptions & System & { place: Place };
+type OpenOptions = StoreOptions & System & { place: Place };
 
 /** Another process took the lock while this one was suspended. */
 class LockLost extends Error {}
@@ -123,13 +123,32 @@ const isOfFile = (file: string, name: string): boolean =>
   name.startsWith(`${file}.corrupt-`) ||
   (name.startsWith(`.${file}.`) && /^[0-9a-f]{12}\.tmp$/.test(name.slice(file.length + 2)));
 
-export class RecordFile {
-  readonly #options: RecordFileOptions;
+export interface StoredSignIn {
+  record?: SignInRecord;
+  /** The record is in the system's credential store. */
+  isInSystem?: true;
+  /** `tokens.json`, only if there is no record with an access token or a refresh token. */
+  given?: { tokens: GivenTokens; path: string };
+}
+
+/** Why the folder is not the server's; undefined if it is. */
+async function otherCase(server: string, folder: string): Promise<string | undefined> {
+  const [actual, wanted] = [await nameOnDisk(folder), folderNameOf(server)];
+  // Where case does not count, tokens for `linear` would otherwise also go to `Linear`.
+  return actual === undefined || actual === wanted
+    ? undefined
+    : `its folder is ${actual}, and the server's would be ${wanted}`;
+}
+
+class Store {
+  readonly #options: OpenOptions;
   readonly #file: CachedFile<Stored>;
+  readonly #given: CachedFile<GivenTokens>;
+  readonly #pi: ReturnType<typeof createPiFile>;
   readonly #inSystem: ReturnType<typeof createInSystem>;
 
-  constructor(options: RecordFileOptions) {
-    const { place, onNote, warn } = options;
+  constructor(options: OpenOptions) {
+    const { place, server, url, onNote, warn } = options;
     this.#options = options;
     this.#file = new CachedFile({
       path: place.file,
@@ -139,10 +158,31 @@ export class RecordFile {
       onUnusable: onNote,
     });
     this.#inSystem = createInSystem(options);
+    this.#pi = createPiFile(options);
+    this.#given = new CachedFile({
+      path: place.given,
+      place,
+      parse: (text, modifiedMs) => parseGiven(text, { modifiedMs, url }),
+      refuses: () => otherCase(server, place.folder),
+      onRefused: warn,
+      onUnusable: warn,
+    });
   }
 
-  /** Throws `SignInProblem` "system-store". */
-  async read(): Promise<{ record: SignInRecord | undefined; isInSystem: boolean }> {
+  /**
+   * Cached by the files' stats. A file that cannot be used is told once and counts as absent. Rejects with `SignInProblem`
+   * "system-store" if the sign-in is there and the store cannot be used.
+   */
+  async read(): Promise<StoredSignIn> {
+    const { record, isInSystem } = await this.#readOwn();
+    const own = { ...(record && { record }), ...(record && isInSystem && ({ isInSystem } as const)) };
+    if (record && hasTokens(record)) return own;
+    const { takesGiven, place } = this.#options;
+    const { value } = takesGiven ? await this.#given.read() : {};
+    return { ...own, ...(value && { given: { tokens: value, path: place.given } }) };
+  }
+
+  async #readOwn(): Promise<{ record: SignInRecord | undefined; isInSystem: boolean }> {
     const { kept } = stateOf(this.#options.place.file);
     if (kept && performance.now() - kept.triedMs >= this.#options.keptMs) {
       kept.triedMs = performance.now();
@@ -160,15 +200,15 @@ export class RecordFile {
     }
   }
 
-  /** Whether the next sign-in could be stored. Throws `SignInProblem` "system-store". */
+  /** Whether the next sign-in could be stored. Rejects with `SignInProblem` "system-store". */
   async check(): Promise<void> {
     const { value } = await this.#file.read();
     if (this.#target(value) === "system") await this.#inSystem.check();
   }
 
   /**
-   * Runs `work` under the lock. Throws `SignInProblem` "lock-busy" or "cancelled", "system-store" before `work` begins, and
-   * what `work` throws.
+   * Runs `work` under the lock of this sign-in, which all processes share. Throws `SignInProblem` "lock-busy", "cancelled"
+   * if the signal fires before `work` begins, "system-store", and what `work` throws.
    */
   locked<T>(work: (held: HeldSignIn) => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#inLock(signal, async (held) => {
@@ -181,7 +221,7 @@ export class RecordFile {
     });
   }
 
-  /** Writes a sign-in that the disk did not take. Never rejects. */
+  /** Writes a sign-in that the disk did not take: the next worker does not know it. Never rejects. */
   async writeKept(): Promise<void> {
     const { signal } = new AbortController();
     if (stateOf(this.#options.place.file).kept?.record)
@@ -209,6 +249,19 @@ export class RecordFile {
       const { value } = await this.#file.readAnew();
       return { how: "moved", keeps: to === "file" && (value?.remove.length ?? 0) > 0 };
     });
+  }
+
+  /** Pi's own sign-in for this server and url. Undefined: there is none, or it cannot be used. */
+  findInPi(): Promise<SignInRecord | undefined> {
+    return this.#pi.find();
+  }
+
+  /**
+   * Moves it here under Pi's locks and removes it there. Undefined: it is gone meanwhile. Throws `SignInProblem`
+   * "lock-busy", "cancelled" or "store-unwritable"; then Pi still has it, and nothing has changed here.
+   */
+  takeFromPi(signal: AbortSignal): Promise<SignInRecord | undefined> {
+    return this.locked((held) => this.#pi.moveTo(held, signal), signal);
   }
 
   async #inLock<T>(signal: AbortSignal, run: (held: Held) => Promise<T>): Promise<T> {
@@ -398,72 +451,7 @@ export class RecordFile {
   }
 }
 
-export interface StoredSignIn {
-  record?: SignInRecord;
-  /** The record is in the system's credential store. */
-  isInSystem?: true;
-  /** `tokens.json`, only if there is no record with an access token or a refresh token. */
-  given?: { tokens: GivenTokens; path: string };
-}
+export type SignInStore = Pick<Store, keyof Store>;
 
-export type SignInStore = ReturnType<typeof openSignInStore>;
-
-/** Why the folder is not the server's; undefined if it is. */
-async function otherCase(server: string, folder: string): Promise<string | undefined> {
-  const [actual, wanted] = [await nameOnDisk(folder), folderNameOf(server)];
-  // Where case does not count, tokens for `linear` would otherwise also go to `Linear`.
-  return actual === undefined || actual === wanted
-    ? undefined
-    : `its folder is ${actual}, and the server's would be ${wanted}`;
-}
-
-export function openSignInStore(options: StoreOptions, system: Partial<System> = {}) {
-  const { server, url, warn, takesGiven } = options;
-  const place = placeOf(options);
-  const all = { ...options, ...SYSTEM, ...system, place };
-  const record = new RecordFile(all);
-  const pi = createPiFile(all);
-  const given = new CachedFile({
-    path: place.given,
-    place,
-    parse: (text, modifiedMs) => parseGiven(text, { modifiedMs, url }),
-    refuses: () => otherCase(server, place.folder),
-    onRefused: warn,
-    onUnusable: warn,
-  });
-  return {
-    /**
-     * Cached by the files' stats. A file that cannot be used is told once and counts as absent. Rejects with `SignInProblem`
-     * "system-store" if the sign-in is there and the store cannot be used.
-     */
-    read: async (): Promise<StoredSignIn> => {
-      const { record: found, isInSystem } = await record.read();
-      const own = { ...(found && { record: found }), ...(found && isInSystem && ({ isInSystem } as const)) };
-      if (found && hasTokens(found)) return own;
-      const { value } = takesGiven ? await given.read() : {};
-      return {
-        ...own,
-        ...(value && { given: { tokens: value, path: place.given } }),
-      };
-    },
-    /**
-     * Runs `work` under the lock of this sign-in, which all processes share. Throws `SignInProblem` "lock-busy", "cancelled"
-     * if the signal fires before `work` begins, "system-store", and what `work` throws.
-     */
-    locked: <T>(work: (held: HeldSignIn) => Promise<T>, signal: AbortSignal): Promise<T> =>
-      record.locked(work, signal),
-    /** Whether the next sign-in could be stored. Rejects with `SignInProblem` "system-store". */
-    check: (): Promise<void> => record.check(),
-    /** Writes a sign-in that the disk did not take: the next worker does not know it. Never rejects. */
-    writeKept: (): Promise<void> => record.writeKept(),
-    move: (to: TokenStore, signal: AbortSignal): Promise<SignInMoved> => record.move(to, signal),
-    /** Pi's own sign-in for this server and url. Undefined: there is none, or it cannot be used. */
-    findInPi: (): Promise<SignInRecord | undefined> => pi.find(),
-    /**
-     * Moves it here under Pi's locks and removes it there. Undefined: it is gone meanwhile. Throws `SignInProblem`
-     * "lock-busy", "cancelled" or "store-unwritable"; then Pi still has it, and nothing has changed here.
-     */
-    takeFromPi: (signal: AbortSignal): Promise<SignInRecord | undefined> =>
-      record.locked((held) => pi.moveTo(held, signal), signal),
-  };
-}
+export const openSignInStore = (options: StoreOptions, system: Partial<System> = {}): SignInStore =>
+  new Store({ ...options, ...SYSTEM, ...system, place: placeOf(options) });

@@ -455,7 +455,7 @@ export function identityFindings(written: IdentityEntry, isKnown: (text: string)
 }
 
 /** Parameters that the protocol sets itself, and those that would replace or hide the others (RFC 9101). */
-const OWN_PARAMETER =
+export const OWN_PARAMETER =
   /^(?:client_id|redirect_uri|response_type|response_mode|state|code_challenge.*|dpop_jkt|resource|scope|request|request_uri)$/i;
 
 const parameters = ({ authorizationParams = {} }: OAuthPlan): OAuthFinding[] =>

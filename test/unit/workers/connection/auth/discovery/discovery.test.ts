@@ -229,11 +229,6 @@ describe("a configured address of the metadata", () => {
     expect((await refused(as, { plan })).kind).toBe("bad-answer");
     expect(as.log).toEqual(["GET /custom"]);
   });
-
-  test("no address -> bad-settings", async () => {
-    const plan = { authServerMetadataUrl: "not an address" };
-    expect(await refused(await authServer(), { plan })).toMatchObject({ kind: "bad-settings" });
-  });
 });
 
 describe("machines", () => {

@@ -92,15 +92,6 @@ describe("chooseScope", () => {
   test.each(ROWS)("%s -> the scope", (_condition, known, outcome) => {
     expect(chosen(known)).toBe(outcome);
   });
-
-  test("a configured scope with a quotation mark -> bad-settings names the key", () => {
-    expect(() => chosen({ scope: 'a "b"' })).toThrow(
-      expect.objectContaining({
-        kind: "bad-settings",
-        facts: expect.objectContaining({ key: "oauth.scope" }),
-      }),
-    );
-  });
 });
 
 const REDIRECT = "http://127.0.0.1:4711/callback";
@@ -180,27 +171,6 @@ describe("the request", () => {
     expect(parametersOf(url)).toMatchObject({ tenant: "7" });
     for (const name of ["Request_URI", "scope"]) expect(parametersOf(url)).not.toHaveProperty(name);
     expect(new URL(url).hash).toBe("");
-  });
-
-  test.each([
-    "client_id",
-    "redirect_uri",
-    "response_type",
-    "response_mode",
-    "state",
-    "scope",
-    "resource",
-    "code_challenge",
-    "code_challenge_method",
-    "request",
-    "request_uri",
-    "State",
-  ])("the configuration sets %s -> bad-settings", async (name) => {
-    const plan = { authorizationParams: { [name]: "x" } };
-    expect(await problemOf(begin(metadata, { plan }))).toMatchObject({
-      kind: "bad-settings",
-      facts: { key: "oauth.authorizationParams" },
-    });
   });
 
   test.each<[string | undefined, object]>([
