@@ -13,7 +13,7 @@ import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { ServerState, ServerStatus } from "../../src/shared/protocol/session.ts";
 import { answerWell, serve } from "../support/http-server.ts";
-import { ALL_ROWS, amount, family } from "../support/long.ts";
+import { family, sized } from "../support/long.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
 import {
   breakable,
@@ -140,7 +140,7 @@ describe("a connection worker that breaks", () => {
   });
 
   test("more often than allowed in a minute -> not started again; each request fails and says how to continue", async () => {
-    const allowed = amount(2, LIMITS.respawnsAMinute);
+    const allowed = sized(2, LIMITS.respawnsAMinute);
     const limits = { respawnMs: [10], respawnsAMinute: allowed };
     // Without a server: one that connects or talks may be blamed for a crash, which then does not count.
     const at = await start({}, { workerUrl: breakable, limits });
@@ -158,7 +158,7 @@ describe("a connection worker that breaks", () => {
 
   test("while servers connect -> no process of the first worker is left, the next worker connects all", async () => {
     const place = await createPlace();
-    const names = Array.from({ length: amount(5, 10) }, (_, i) => `s${i}`);
+    const names = Array.from({ length: sized(5, 10) }, (_, i) => `s${i}`);
     const servers = Object.fromEntries(names.map((name) => [name, fixture("ignores-end.mjs")]));
     const starting = start(servers, { place, workerUrl: breakable });
     await tellWorker(place, "crash");
@@ -176,7 +176,7 @@ describe("a connection worker that breaks", () => {
   test("stopped while the worker is in a loop without an end -> settles, no process is left", async () => {
     const { at, open } = await startStubborn();
     // A wait looks like a loop to everyone outside of the thread, and costs no processor time.
-    await tellWorker(at, ALL_ROWS ? "loop" : "hang");
+    await tellWorker(at, sized<Way>("hang", "loop"));
     await hasSeen(at);
     await at.runtime.stop();
     expect((await open).code).toMatch(/^(runtime_stopped|runtime_restarted)$/);
