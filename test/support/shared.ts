@@ -3,6 +3,7 @@
  * of vitest.config.ts: the same tests through the hub, so that a shared server is proven to behave as one of the session's own.
  * Called by: worker/support.ts, and tests that hold for one of the two only.
  */
+import { statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
@@ -42,8 +43,9 @@ export async function followHub(
   };
   let at = (await read(0)).length;
   let isBusy = false;
+  const hasNews = (): boolean => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > at;
   const look = async (): Promise<void> => {
-    if (isBusy) return;
+    if (isBusy || !hasNews()) return;
     isBusy = true;
     const news = await read(at);
     const whole = news.slice(0, news.lastIndexOf("\n") + 1);

@@ -352,6 +352,8 @@ test.skipIf(process.platform === "win32")(
 );
 
 describe("a connect that fails", () => {
+  /** The pause after a failure is at least a second. */
+  const RETRY_LOOK_MS = 200;
   const names = ["calls", "byName", "again", "byAll"] as const;
   const readyOf = ({ cwd }: Place, name: string): string => join(cwd, `${name}.ready`);
   async function startOf(names: readonly string[]) {
@@ -376,7 +378,7 @@ describe("a connect that fails", () => {
     expect(error.message).toMatch(/exited with code 3.*not ready/s);
     const started = await count(at, "calls", "start");
     await repair();
-    await until(() => at.call("calls", "work").then(textOf, () => undefined));
+    await until(() => at.call("calls", "work").then(textOf, () => undefined), RETRY_LOOK_MS);
     expect(await count(at, "calls", "start")).toBe(started + 1);
   });
 
@@ -388,7 +390,7 @@ describe("a connect that fails", () => {
       at.runtime.post("turnEnded", {});
       const status = await statusOf(at, "turns");
       return status?.state === "connected" ? status : undefined;
-    });
+    }, RETRY_LOOK_MS);
     expect(connected).toMatchObject({ toolCount: 1 });
     expect(await count(at, "turns", "start")).toBe(2);
   });

@@ -273,12 +273,15 @@ export async function endAll({ runtime, agentDir }: Pick<Started, "runtime" | "a
 export const textOf = (result: CallResult): string =>
   result.content.map((content) => (content.type === "text" ? content.text : `<${content.type}>`)).join("\n");
 
-/** Waits until `check` gives a defined value. The test's own time limit ends the wait. */
-export async function until<T>(check: () => Promise<T | undefined>): Promise<T> {
+/**
+ * Waits until `check` gives a defined value. The test's own time limit ends the wait. `pauseMs`: longer where the worker answers
+ * each check, and what is waited for takes seconds.
+ */
+export async function until<T>(check: () => Promise<T | undefined>, pauseMs = 20): Promise<T> {
   for (;;) {
     const found = await check();
     if (found !== undefined) return found;
-    await sleep(20);
+    await sleep(pauseMs);
   }
 }
 
