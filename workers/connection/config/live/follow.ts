@@ -10,6 +10,7 @@ import { type ChokidarOptions, FSWatcher } from "chokidar";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
 import { fileStamp } from "../../../../src/shared/protocol/values.ts";
 import { canonical } from "../../../shared/json.ts";
+import { settledWithin } from "../../../shared/pace/abort.ts";
 import { comparable } from "../entry/definition.ts";
 import type { ConfigFacts } from "../files/sources.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
@@ -197,9 +198,10 @@ export function watchConfig(options: {
   const bursts = createBursts({
     stamps,
     onFirst: onFirstChange,
-    // An edit of a file to which a link leads from now on must be seen once the file has been read.
+    // An edit of a file to which a link leads from now on must be seen once the file has been read. A file that never answers, as of
+    // a mount that hangs, must not keep an edit of another one from being applied.
     onSettled: () =>
-      void update().then(() => {
+      void settledWithin(update(), lookMs).then(() => {
         if (!closed) onChange();
       }),
     settleMs,
