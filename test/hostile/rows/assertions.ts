@@ -2,9 +2,10 @@
  * Attacks on a sign-in by an assertion: by the program that gives it, by servers that would like to have it, and by what
  * answers in the place of the company's identity provider.
  */
+import { readFile } from "node:fs/promises";
 import { family } from "../../support/long.ts";
 import type { Arena } from "../support/arena.ts";
-import { type Check, type Row, SERVER_CHECKS } from "../support/row.ts";
+import { type Check, type Entry, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { SECRET, signIn, tells } from "./signing-in.ts";
 
 const CHECKS: readonly Check[] = [...SERVER_CHECKS, "leaves"];
@@ -19,18 +20,24 @@ interface Attacked {
   asked?: boolean;
 }
 
+/** A sign-in at a server, and what the server had seen before it; the row's own server and only sign-in if left out. */
+interface SignedIn {
+  server?: string;
+  before?: number;
+}
+
 /** The end of the sign-in, and that nothing but the grant of the row was tried. */
 const endsWith =
-  (says: RegExp, asked: boolean) =>
+  (says: RegExp, asked: boolean, { server, before = 0 }: SignedIn = {}) =>
   async (arena: Arena): Promise<string[]> => {
-    const seen = await arena.place.seen();
+    const seen = (await arena.place.seen()).slice(before);
     const isAsked = seen.includes("token");
     return [
       ...(isAsked === asked ? [] : [`a token endpoint was asked: ${isAsked}`]),
       ...(seen.some((step) => step === "authorize" || step === "register")
         ? ["another grant was tried"]
         : []),
-      ...(await tells(says)(arena)),
+      ...(await tells(says, (own) => server ?? own)(arena)),
     ];
   };
 
@@ -53,57 +60,92 @@ const row = (
 });
 
 /** `at`: the attack of what stands in the place of the company's identity provider. */
-const companyRow = (
-  name: string,
-  { attack = "none", at = "none", asked = false }: Attacked & { at?: string },
-  says: RegExp,
-): Row => ({
-  name: `a company's sign-in: ${name}`,
-  finding: "own",
-  alone: "home",
-  checks: CHECKS,
-  server: async (place) => ({
-    ...(await place.sharedHttp("sign-in.mjs", attack, SECRET)),
-    oauth: { grantType: "identity_provider", clientId: "pi" },
-  }),
-  settings: async (place) => {
-    const { url } = await place.sharedHttp("sign-in.mjs", at, SECRET);
-    return { identityProvider: { issuer: new URL(url).origin, clientId: "pi", assertion: SOUND } };
-  },
-  happened: "mcp",
-  act: (arena) => signIn(arena),
-  check: endsWith(says, asked),
-});
+interface Company extends Attacked {
+  what: string;
+  at?: string;
+  says: RegExp;
+}
 
-const COMPANY: readonly Row[] = [
-  companyRow(
-    "the server asks for a wider audience",
-    { attack: "resource: of another origin" },
-    /it should be the resource \S+ and says it is https:\/\/bank\.example\/mcp/,
-  ),
-  ...family(["another issuer's metadata document", "another server's token endpoint"]).map((name) =>
-    name.startsWith("another issuer")
-      ? companyRow(
-          name,
-          { attack: "metadata: the issuer of another server" },
-          /should be \S+ and says it is https:/,
-        )
-      : companyRow(
-          name,
-          { attack: "token endpoint: of another server" },
-          /its assertion would go to https:\/\/accounts\.bank\.example\/token, which is another site/,
-        ),
-  ),
-  companyRow("an access token in the place of an assertion", { asked: true }, /its assertion is no ID-JAG/),
-  companyRow(
-    "another issuer's metadata in the place of the identity provider's",
-    { at: "metadata: the issuer of another server" },
-    /should be \S+ and says it is https:\/\/accounts\.bank\.example \(at the identity provider/,
-  ),
-  ...family(["token: endless", "token: deep", "token: 100 KB of it"]).map((at) =>
-    companyRow(`the identity provider, ${at}`, { at, asked: true }, /gave an answer that cannot be used/),
-  ),
+const COMPANY: readonly Company[] = [
+  {
+    what: "the server asks for a wider audience",
+    attack: "resource: of another origin",
+    says: /it should be the resource \S+ and says it is https:\/\/bank\.example\/mcp/,
+  },
+  ...family<Company>([
+    {
+      what: "another issuer's metadata document",
+      attack: "metadata: the issuer of another server",
+      says: /should be \S+ and says it is https:/,
+    },
+    {
+      what: "another server's token endpoint",
+      attack: "token endpoint: of another server",
+      says: /its assertion would go to https:\/\/accounts\.bank\.example\/token, which is another site/,
+    },
+  ]),
+  { what: "an access token in the place of an assertion", asked: true, says: /its assertion is no ID-JAG/ },
+  {
+    what: "another issuer's metadata in the place of the identity provider's",
+    at: "metadata: the issuer of another server",
+    says: /should be \S+ and says it is https:\/\/accounts\.bank\.example \(at the identity provider/,
+  },
+  ...family(["token: endless", "token: deep", "token: 100 KB of it"]).map((at) => ({
+    what: `the identity provider, ${at}`,
+    at,
+    asked: true,
+    says: /gave an answer that cannot be used/,
+  })),
 ];
+
+const companyServer = async (place: Place, { attack = "none" }: Attacked): Promise<Entry> => ({
+  ...(await place.sharedHttp("sign-in.mjs", attack, SECRET)),
+  oauth: { grantType: "identity_provider", clientId: "pi" },
+});
+const companySettings = async (place: Place, { at = "none" }: Company): Promise<Record<string, unknown>> => {
+  const { url } = await place.sharedHttp("sign-in.mjs", at, SECRET);
+  return { identityProvider: { issuer: new URL(url).origin, clientId: "pi", assertion: SOUND } };
+};
+
+/** Signs in at a server that is new, at an identity provider that is new. Resolves with a text for each problem. */
+async function signInNewly(arena: Arena, server: string, company: Company): Promise<string[]> {
+  const { place } = arena;
+  const { home } = place;
+  const before = (await place.seen()).length;
+  const { mcpServers } = JSON.parse(await readFile(home.mcpFile, "utf8"));
+  const { healthy } = mcpServers;
+  const added = { [server]: await companyServer(place, company) };
+  await home.writeMcp({ mcpServers: { healthy, ...added }, settings: await companySettings(place, company) });
+  const isOver = async (): Promise<boolean> =>
+    new RegExp(`^ *${server}: (?!connecting)`, "m").test(await arena.status());
+  if (!(await arena.until(isOver))) return ["it never ends to connect"];
+  await signIn(arena, undefined, [server]);
+  return endsWith(company.says, company.asked ?? false, { server, before })(arena);
+}
+
+/** Settings hold for all servers, so that each identity provider has the session for itself. */
+const companies = ([first, ...others]: readonly Company[]): Row => {
+  let problems: string[] = [];
+  if (first === undefined) throw new Error("there is no attack");
+  return {
+    name: `a company's sign-in, with these attacks in turn: ${[first, ...others].map(({ what }) => what).join("; ")}`,
+    finding: "own",
+    alone: "home",
+    checks: CHECKS,
+    server: (place) => companyServer(place, first),
+    settings: (place) => companySettings(place, first),
+    happened: "mcp",
+    act: async (arena) => {
+      await signIn(arena);
+      problems = await endsWith(first.says, first.asked ?? false)(arena);
+      for (const [at, company] of others.entries()) {
+        const found = await signInNewly(arena, `${arena.place.server}_${at}`, company);
+        problems.push(...found.map((text) => `${company.what}: ${text}`));
+      }
+    },
+    check: () => problems,
+  };
+};
 
 /** `SOUND` is good for as long as the program of the row prints it. */
 export const ASSERTIONS: readonly Row[] = [
@@ -139,5 +181,5 @@ export const ASSERTIONS: readonly Row[] = [
     { attack: "token: an error that repeats the assertion", asked: true },
     /refuses the assertion: You sent .*assertion=\[redacted\]/,
   ),
-  ...COMPANY,
+  companies(COMPANY),
 ];

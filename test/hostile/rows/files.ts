@@ -2,7 +2,6 @@
 import { mkdir, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { ALL_ROWS } from "../../support/long.ts";
 import type { Arena } from "../support/arena.ts";
 import { CLONE_CHECKS, type Place, type Row } from "../support/row.ts";
 import { link, pipe } from "./laying.ts";
@@ -67,18 +66,19 @@ const READ = [".mcp.json", ".pi/mcp.json", ".env", ".cursor/mcp.json", ".vscode/
  * One rule reads all files, and test/unit/workers/shared/files/read-regular.test.ts tries it with each kind: by default
  * each file is another kind.
  */
-const NO_FILES: readonly Row[] = ALL_ROWS
-  ? Object.keys(NOT_FILES).map((kind) =>
-      notFiles(`each of ${READ.join(", ")} is ${kind}`, Object.fromEntries(READ.map((path) => [path, kind]))),
-    )
-  : [
-      notFiles(
-        Object.keys(NOT_FILES)
-          .map((kind, i) => `${READ[i]} is ${kind}`)
-          .join(", "),
-        Object.fromEntries(Object.keys(NOT_FILES).map((kind, i) => [READ[i] as string, kind])),
-      ),
-    ];
+const NO_FILES: readonly Row[] = sized(
+  [
+    notFiles(
+      Object.keys(NOT_FILES)
+        .map((kind, i) => `${READ[i]} is ${kind}`)
+        .join(", "),
+      Object.fromEntries(Object.keys(NOT_FILES).map((kind, i) => [READ[i] as string, kind])),
+    ),
+  ],
+  Object.keys(NOT_FILES).map((kind) =>
+    notFiles(`each of ${READ.join(", ")} is ${kind}`, Object.fromEntries(READ.map((path) => [path, kind]))),
+  ),
+);
 
 const many =
   (count: number, entry: (i: number) => unknown) =>
@@ -186,9 +186,10 @@ const oddFiles = (contents: readonly Content[]): Row => ({
 });
 
 /** test/unit/workers/connection/config/bounds.test.ts reads each such text alone: by default one clone has several. */
-const ODD: readonly Row[] = ALL_ROWS
-  ? CONTENTS.map((content) => oddFiles([content]))
-  : [oddFiles(CONTENTS.slice(0, PLACES.length)), oddFiles(CONTENTS.slice(PLACES.length))];
+const ODD: readonly Row[] = sized(
+  [oddFiles(CONTENTS.slice(0, PLACES.length)), oddFiles(CONTENTS.slice(PLACES.length))],
+  CONTENTS.map((content) => oddFiles([content])),
+);
 
 const OPENCODE_FILES = ["", ".opencode/"].flatMap((folder) => [
   `${folder}opencode.json`,

@@ -1,7 +1,6 @@
 /** Attacks by files of a clone on the user's own servers, which start in that clone. */
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
-import { family } from "../../support/long.ts";
 import { PACKAGE } from "../support/registry.ts";
 import { CLONE_CHECKS, type Place, type Row } from "../support/row.ts";
 import { executable, link, required, script } from "./laying.ts";
@@ -98,14 +97,14 @@ export const EACH_TRAP: readonly Row[] = TRAPS.map((trap) =>
 /** Every row installs a package with npm and starts it, which takes two seconds of processor time. */
 const isEachAlone = process.env.NPX_TRAPS_ALONE === "1";
 
-const NPX: readonly Row[] = [
-  ...(isEachAlone ? EACH_TRAP : []),
+export const STARTS: readonly Row[] = [
   // No code that starts npx looks at the trust. With it, Pi reads more of the clone.
-  ...family([
-    npxRow("every trap for npm and no question about trust", TRAPS),
-    npxRow("every trap for npm and no trust", TRAPS, false),
-    npxRow("node_modules/.bin/node and no question about trust", [BIN_NODE]),
-  ]),
+  npxRow("every trap for npm and no question about trust", TRAPS),
+  ...(isEachAlone
+    ? [
+        ...EACH_TRAP,
+        npxRow("every trap for npm and no trust", TRAPS, false),
+        npxRow("node_modules/.bin/node and no question about trust", [BIN_NODE]),
+      ]
+    : []),
 ];
-
-export const STARTS: readonly Row[] = NPX;

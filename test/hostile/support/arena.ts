@@ -77,6 +77,7 @@ export class Arena {
   #sinceRecord = 0;
   #sinceRequest = 0;
   #echoes = 0;
+  #questions = 0;
 
   private constructor(
     place: Place,
@@ -146,6 +147,7 @@ export class Arena {
 
   /** Sends one prompt, which the model answers with these turns. Resolves with the tool calls that ended. */
   async prompt(...turns: ModelTurn[]): Promise<RpcToolEnd[]> {
+    this.#questions++;
     this.#turns.splice(0, this.#turns.length, ...turns);
     this.isBusy = true;
     const events = await this.rpc.prompt("go", PROMPT_MS);
@@ -204,6 +206,7 @@ export class Arena {
 
   /** Returns the text that `/mcp <words>` shows. */
   async status(words = ""): Promise<string> {
+    this.#questions++;
     const told = notices(await this.rpc.command(`/mcp ${words}`.trim(), PROMPT_MS));
     for (const { message } of told) this.asked.add(message);
     return told.map(({ message }) => message).join("\n");
@@ -213,7 +216,7 @@ export class Arena {
   async connected(timeoutMs = 40_000): Promise<void> {
     const { server } = this.place;
     const isOver = async (): Promise<boolean> => !(await this.status()).includes(`${server}: connecting`);
-    if (!(await this.until(isOver, timeoutMs, ASK_MS))) throw new Error(`${server} still connects`);
+    if (!(await this.until(isOver, timeoutMs))) throw new Error(`${server} still connects`);
   }
 
   async spent(): Promise<Spent> {
@@ -223,16 +226,13 @@ export class Arena {
   }
 
   /** Repeats the check until it holds. Resolves with false if it does not hold within the time. */
-  async until(
-    check: () => boolean | Promise<boolean>,
-    timeoutMs = 10_000,
-    pollMs = POLL_MS,
-  ): Promise<boolean> {
+  async until(check: () => boolean | Promise<boolean>, timeoutMs = 10_000): Promise<boolean> {
     const endsAtMs = performance.now() + timeoutMs;
     for (;;) {
+      const questions = this.#questions;
       if (await check()) return true;
       if (performance.now() > endsAtMs) return false;
-      await sleep(pollMs);
+      await sleep(this.#questions > questions ? ASK_MS : POLL_MS);
     }
   }
 
