@@ -33,8 +33,12 @@ const task = (more: object): Record<string, unknown> => ({
 type Attack = [name: string, server: (place: Place) => Promise<Entry>];
 
 const ATTACKS: readonly Attack[] = [
-  [`sends a state of ${WORDS_MB} MB to be sent back`, needing({ requestState: "x".repeat(WORDS) })],
-  ["needs the same answer again and again", needing({ requestState: "again" })],
+  // Small, it is within `STATE_CHARS`, and is sent back until the last round.
+  [
+    `sends a state of ${WORDS_MB} MB to be sent back${sized(" again and again", "")}`,
+    needing({ requestState: "x".repeat(WORDS) }),
+  ],
+  ...sized<Attack[]>([], [["needs the same answer again and again", needing({ requestState: "again" })]]),
   [
     "asks 10,000 questions in one result",
     needing({
