@@ -33,8 +33,9 @@ import {
   writeSecret,
 } from "../../workers/shared/hub/place.ts";
 import { HELLO_BYTES, newNonce } from "../../workers/shared/hub/wire.ts";
+import { once } from "../e2e/support.ts";
 import { onCleanup } from "../support/cleanup.ts";
-import { endHub, type HubHome, hubHome, hubLog, reportOf, startHub } from "../support/hub.ts";
+import { endHub, type HubHome, hubHome, hubLog, reportOf, startHub, withHub } from "../support/hub.ts";
 import { attach, joined } from "../support/hub-peer.ts";
 import { family } from "../support/long.ts";
 import { waitGone } from "../support/processes.ts";
@@ -85,6 +86,10 @@ describe("the folder", () => {
 
   test("ten hubs that end while sessions come -> each session has a hub; the last one leaves nothing in the temp folder", async () => {
     const home = await hubHome();
+    const link = join(import.meta.dirname, "../../workers/connection/hub/link.ts");
+    const { openHub }: typeof import("../../workers/connection/hub/link.ts") = await import(
+      withHub("hub-link", link)
+    );
     for (let round = 0; round < 10; round++) {
       const socket = await openHub(home.agentDir);
       socket.destroy();
@@ -425,6 +430,13 @@ async function stranger({ place }: HubHome): Promise<Socket & { hasEnded: Promis
 }
 
 describe("connections before their proof", () => {
+  /** None of those that send something may end it. */
+  const running = once(async () => {
+    const home = await hubHome();
+    const hub = await startHub(home);
+    return { home, hub, peer: await joined(home) };
+  });
+
   test("one that sends nothing -> ended after its time; a session meanwhile is served", async () => {
     const home = await hubHome();
     await startHub(home);
@@ -440,9 +452,7 @@ describe("connections before their proof", () => {
     ["1 MB", Buffer.alloc(1024 * 1024, 1)],
     ["a message without a proof", Buffer.from(`\0\0\0\0\x0f{"do":"stop"}   ${" ".repeat(60)}`)],
   ])("%s -> ended, nothing is done; a session is served", async (_, bytes) => {
-    const home = await hubHome();
-    const hub = await startHub(home);
-    const peer = await joined(home);
+    const { home, hub, peer } = await running();
     const from = performance.now();
     const foe = await stranger(home);
     foe.write(bytes);
@@ -472,9 +482,7 @@ describe("connections before their proof", () => {
   ])(
     "a session that has proved itself sends %s -> its connection ends, the hub and the others go on",
     async (_, text) => {
-      const home = await hubHome();
-      const hub = await startHub(home);
-      const peer = await joined(home);
+      const { home, hub, peer } = await running();
       const socket = await openHub(home.agentDir);
       const ended = new Promise((resolve) => socket.once("close", resolve));
       socket.resume();

@@ -100,9 +100,9 @@ export interface SessionProcess {
 
 export const SESSION = join(root, "test/fixtures/shared-session.ts");
 
-/** The program of a session in one file, with the built hub beside it, which it starts if there is none. */
-export function sessionFile(): string {
-  const { file } = oneFile("shared-session", SESSION);
+/** A script that may start the hub, in one file, with the built hub beside it: the raw one takes five times as long to start. */
+export function withHub(name: string, script: string): string {
+  const { file } = oneFile(name, script);
   const hub = join(dirname(file), "hub.js");
   try {
     if (!existsSync(hub)) symlinkSync(BUILT_HUB, hub);
@@ -112,6 +112,8 @@ export function sessionFile(): string {
   }
   return file;
 }
+
+export const sessionFile = (): string => withHub("shared-session", SESSION);
 
 /**
  * Starts a process that uses the server shared.mjs and makes these calls at once. It stays until it is killed. `by`: the program
