@@ -3,10 +3,10 @@
  * server answers, asks, and loses sessions. `HUB_SEED` repeats a run.
  */
 import { expect, test } from "vitest";
-import { amount } from "../../../support/long.ts";
+import { amount, repeats } from "../../../support/long.ts";
 import { call, type Message, makeRoutes, type Named } from "./make-routes.ts";
 
-const ROUNDS = amount(60, 1_000);
+const ROUNDS = repeats("HUB_ROUNDS", amount(60, 300));
 const STEPS = 300;
 const seed = Number(process.env.HUB_SEED ?? Date.now() % 1e9);
 

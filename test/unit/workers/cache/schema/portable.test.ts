@@ -6,7 +6,7 @@ import type { Repair } from "../../../../../workers/cache/schema/keywords.ts";
 import { cleanSchema, repairInputSchema } from "../../../../../workers/cache/schema/schema.ts";
 import { randomFor } from "../../../../hostile/servers/mutations.ts";
 import { mutatedSchema } from "../../../../hostile/support/mutated-schema.ts";
-import { amount } from "../../../../support/long.ts";
+import { amount, repeats } from "../../../../support/long.ts";
 
 type Schema = Record<string, unknown>;
 
@@ -488,7 +488,7 @@ it.each<[string, boolean]>([
 });
 
 const SEED = 20_261_127;
-const MUTATIONS = amount(300, 3_000);
+const MUTATIONS = repeats("SCHEMA_MUTATIONS", amount(300, 1_000));
 
 test(`${MUTATIONS} schemas with accidents, seed ${SEED} -> none that a provider refuses, and a second repair changes nothing`, () => {
   for (let number = 0; number < MUTATIONS; number++) {

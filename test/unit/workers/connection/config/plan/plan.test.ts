@@ -15,11 +15,11 @@ import {
   tracesOf,
 } from "../../../../../../workers/connection/config/plan/plan.ts";
 import { canonical } from "../../../../../../workers/shared/json.ts";
-import { amount } from "../../../../../support/long.ts";
+import { amount, repeats } from "../../../../../support/long.ts";
 import { createRandom, definition, PROJECT_PI, USER } from "../support.ts";
 
 /** Random pairs of configurations. */
-const PAIRS = amount(150, 2_000);
+const PAIRS = repeats("PLAN_PAIRS", amount(150, 700));
 
 const configuration = (servers: ServerDefinition[], settings: Partial<Settings> = {}): Configuration => ({
   servers,
