@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto";
 import { opendir, stat } from "node:fs/promises";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { inTime } from "../../../shared/files/file-system.ts";
 import { readRegular } from "../../../shared/files/read-regular.ts";
 import { canonical } from "../../../shared/json.ts";
 import { isFile, isWithin } from "../../../shared/programs/find-program.ts";
@@ -220,11 +221,14 @@ export class ScriptReader {
   }
 }
 
-/** Whether a server's scripts still are those to which the user agreed. */
-export const areAgreed = async (
+/** Whether a server's scripts still are those to which the user agreed. Undefined: nobody knows, their file system does not answer. */
+export async function areAgreed(
   definition: ServerDefinition,
   facts: PathFacts & EnvFolders,
-): Promise<boolean> => {
-  const now = await new ScriptReader(facts).find(definition);
+): Promise<boolean | undefined> {
+  const find = () => new ScriptReader(facts).find(definition);
+  const found = await inTime(`${definition.file} ${definition.name}`, find, LIMITS.projectReadMs);
+  if (!("value" in found)) return undefined;
+  const now = found.value;
   return (now && "hash" in now ? now.hash : undefined) === definition.agreedScripts;
-};
+}

@@ -16,6 +16,7 @@ import { type Environment, fillPath, interpolate, isCommand } from "../entry/int
 import { isSafeUrl, type OAuthPlan, oauthFindings, scopesOf } from "../entry/oauth-keys.ts";
 import { agreedEntries } from "../env-files/env-files.ts";
 import { areAgreed } from "../env-files/scripts.ts";
+import { NO_ANSWER } from "../files/sources.ts";
 import { runCommand } from "./run-command.ts";
 
 export interface ResolveOptions {
@@ -203,7 +204,7 @@ async function authoritiesOf({ caFile }: HttpTarget, resolver: Resolver): Promis
     throw resolver.bad(`${key} ${path} cannot be used: ${certificates.reason}`, remedy);
   };
   if (!caFile && !options.caFile) return undefined;
-  if (!(await areAgreed(definition, options))) throw changedSince(definition, "its caFile");
+  await checkAgreed(resolver, "its caFile");
   try {
     const found = await Promise.all([
       caFile ? read("caFile", caFile, definition.definedByProject) : [],
@@ -312,6 +313,13 @@ const changedSince = ({ name }: ServerDefinition, what: string): ThreadsError =>
     data: { server: name },
   });
 
+async function checkAgreed(resolver: Resolver, what: string): Promise<void> {
+  const { definition, options } = resolver;
+  const agreed = await areAgreed(definition, options);
+  if (agreed === undefined) throw resolver.bad(`${what} cannot be read: ${NO_ANSWER}`, "Try again later.");
+  if (!agreed) throw changedSince(definition, what);
+}
+
 async function bearerToken(resolver: Resolver): Promise<string | undefined> {
   const { scheme, token, tokenEnv } = resolver.definition.auth;
   if (scheme !== "auto" && scheme !== "bearer") return undefined;
@@ -388,8 +396,7 @@ async function fromEnvFile({ envFile }: StdioTarget, resolver: Resolver): Promis
 
 async function resolveStdio(target: StdioTarget, resolver: Resolver): Promise<ResolvedTarget> {
   const { cwd } = resolver.options;
-  if (!(await areAgreed(resolver.definition, resolver.options)))
-    throw changedSince(resolver.definition, "a file that its entry names");
+  await checkAgreed(resolver, "a file that its entry names");
   const command = resolver.path("command", target.command);
   if (Object.keys(target.env).some((key) => key.includes("\0")))
     throw resolver.bad("env holds a name with a NUL character", "Correct the name.");

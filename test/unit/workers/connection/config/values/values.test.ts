@@ -20,6 +20,7 @@ import {
 } from "../../../../../../workers/connection/config/values/values.ts";
 import { oauthSecrets } from "../../../../../../workers/connection/secrets/find.ts";
 import { createRedactor } from "../../../../../../workers/connection/secrets/redact.ts";
+import { inTime, silenceOf } from "../../../../../../workers/shared/files/file-system.ts";
 import { createRandom, definition, PROJECT_FILE, put, temporaryFolder, USER } from "../support.ts";
 
 const ENV = { PATH: process.env.PATH, TOKEN: "s3cret", EMPTY: "", NESTED: "${TOKEN}", HOST: "h.example.com" };
@@ -431,6 +432,22 @@ describe("caFile", () => {
     await expect(caOf(undefined, where, { settings: "ca.pem", source: PROJECT_FILE })).rejects.toMatchObject({
       message: "docs: settings.caFile is not an absolute path.",
     });
+  });
+
+  test("in a project whose file system does not answer -> an error that says so, and no connect waits for it", async () => {
+    const where = await folders();
+    await put(join(where.cwd, "ca.pem"), PEM);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const key = `${PROJECT_FILE.file} docs`;
+    await inTime(key, () => promise, 1);
+    await expect(caOf("./ca.pem", where, { source: PROJECT_FILE, isAgreed: true })).rejects.toMatchObject({
+      code: "bad_config",
+      message: "docs: its caFile cannot be read: its file system has not answered within 2 s.",
+      remedy: "Try again later.",
+    });
+    resolve();
+    await silenceOf(key);
+    expect(await caOf("./ca.pem", where, { source: PROJECT_FILE, isAgreed: true })).toEqual([PEM]);
   });
 
   test.each<[string, string | Buffer | undefined, string]>([
