@@ -340,6 +340,9 @@ test("new_session, switch_session back, clone, fork from a later and from the fi
   expect(answers.at(-1)).toMatch(/^everything .*exited with code 1/);
 });
 
+/** Pi asks once in its life whether it trusts a project, so the sessions of trusted ones have another Pi. */
+const inTrusted = inTurn();
+
 test.each<[string[], string[], string[]]>([
   [[], [], ["proj__work"]],
   [["more"], ["own"], ["proj__own", "proj__work"]],
@@ -348,7 +351,7 @@ test.each<[string[], string[], string[]]>([
   async (here, there, names) => {
     const proj = (directTools: string[]) =>
       JSON.stringify({ mcpServers: { proj: live([], { TOOLS: "work,more,own" }, { directTools }) } });
-    const pi = await turn(({ cwd }) => ({
+    const pi = await inTrusted(({ cwd }) => ({
       files: { ".pi/mcp.json": proj(here), "../other/.pi/mcp.json": proj(there) },
       fill: (folder) => {
         const trusted = { [cwd]: true, [join(cwd, "../other")]: true };
@@ -366,10 +369,16 @@ test.each<[string[], string[], string[]]>([
     const sessionPath = join(folder, files.toSorted().at(-1) ?? "");
 
     await pi.again();
+    await pi.prompt({ text: "ok" });
+    expect(namesIn(pi.scripted.requests[0])).toEqual(here.map((tool) => `proj__${tool}`));
+    const { sessionFile } = await stateOf(pi);
     await pi.rpc.request({ type: "switch_session", sessionPath }, PATIENCE_MS);
+    const since = pi.scripted.requests.length;
     expect((await pi.ask("proj__work")).argv).toEqual([]);
-    expect(namesIn(pi.scripted.requests[0])).toEqual(names);
-    expect(declared(pi.scripted.requests[0])).toEqual(declared(learned.requests.at(-1)));
+    expect(namesIn(pi.scripted.requests[since])).toEqual(names);
+    expect(declared(pi.scripted.requests[since])).toEqual(declared(learned.requests.at(-1)));
+    // Another session begins in the folder of the one before.
+    await pi.rpc.request({ type: "switch_session", sessionPath: sessionFile }, PATIENCE_MS);
   },
 );
 
