@@ -97,6 +97,20 @@ async function unnamed(at: Started, attackers: readonly string[], errors: readon
   return attackers.filter((name) => !lines.some((line) => new RegExp(`\\b${name}\\b`).test(line)));
 }
 
+/** Its connection is closed, with an error that names it. */
+const NOISE = "stdout: lines of a return";
+
+async function expectClosed(at: Started, evil: string): Promise<void> {
+  const error = await until(async () => {
+    const { servers } = await at.runtime.ask("status", {});
+    return servers.find(({ name }) => name === evil)?.error;
+  });
+  expect(error).toMatchObject({
+    code: "server_died",
+    message: `${evil} sent more than 100,000 lines within 10 s that hold no message; the connection was closed.`,
+  });
+}
+
 async function callMs(at: Started): Promise<number> {
   const startedAt = performance.now();
   expect(textOf(await at.call("good", "echo", { text: "beside" }))).toBe("echo: beside");
@@ -114,7 +128,7 @@ async function slowestMs(at: Started): Promise<number> {
 }
 
 test.each(rows.map(({ name, attackers }) => [name, attackers] as const))(
-  "%s -> a neighbour answers within 250 ms, the worker lives, and each attacker is named",
+  "%s -> a neighbour answers within 250 ms, the worker lives, each attacker is named, and one that prints but noise is closed",
   { timeout: LONG_TEST_MS },
   async (name, attackers) => {
     const names = attackers.map((_, i) => `evil${i}`);
@@ -138,23 +152,10 @@ test.each(rows.map(({ name, attackers }) => [name, attackers] as const))(
     process.stdout.write(`pace: healthy call ${Math.round(best)} ms: ${name}\n`);
     expect(best).toBeLessThan(limit);
     while ((await unnamed(at, names, errors)).length > 0) await callMs(at);
+    for (const [i, attacker] of attackers.entries())
+      if (named(attacker) === NOISE) await expectClosed(at, `evil${i}`);
     expect(at.crashes).toEqual([]);
     await at.runtime.stop();
     await Promise.all(attacks);
   },
 );
-
-test("a server that prints nothing but noise -> its connection is closed, with an error that names it", async () => {
-  const at = await start({ evil: await entryOf(["stdout", "lines of a return"]) });
-  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-  const called = at.call("evil", "work").catch(() => undefined);
-  const error = await until(async () => {
-    const { servers } = await at.runtime.ask("status", {});
-    return servers.find(({ name }) => name === "evil")?.error;
-  });
-  expect(error).toMatchObject({
-    code: "server_died",
-    message: "evil sent more than 100,000 lines within 10 s that hold no message; the connection was closed.",
-  });
-  await called;
-});
