@@ -28,7 +28,7 @@ import {
   TOOL_PREFIXES,
   text,
 } from "./shape.ts";
-import { asWritten, skillPolicy, skillsShape, stricterSkills } from "./skill-policy.ts";
+import { lessSkills, skillsShape } from "./skill-policy.ts";
 
 /** What a project's file gets of a setting. `because`: why it does not get all that it asks for. */
 interface Ruling<V> {
@@ -126,16 +126,16 @@ function guardOver(preset: GuardLimits, settings: readonly (Guard | undefined)[]
 }
 
 /** The stricter limits of both. `isLooser`: `wanted` asks for more than `own` allows. */
-export function tighterGuard(own: Guard, wanted: Guard): { guard: Guard; isLooser: boolean } {
+export function tighterGuard(own: Guard, wanted: Guard): { value: Guard; isLooser: boolean } {
   const most = guardFrom(own);
   const asked = guardFrom(own, wanted);
-  if (most === false) return { guard: wanted, isLooser: false };
-  if (asked === false) return { guard: own, isLooser: true };
+  if (most === false) return { value: wanted, isLooser: false };
+  if (asked === false) return { value: own, isLooser: true };
   const maxBytes = Math.min(most.maxBytes, asked.maxBytes);
   const maxLines = Math.min(most.maxLines, asked.maxLines);
   const isSame = maxBytes === most.maxBytes && maxLines === most.maxLines;
   return {
-    guard: isSame ? own : { maxBytes, maxLines },
+    value: isSame ? own : { maxBytes, maxLines },
     isLooser: asked.maxBytes > most.maxBytes || asked.maxLines > most.maxLines,
   };
 }
@@ -191,9 +191,8 @@ const SETTINGS = {
     examples: ["ask"],
     preset: "ask",
     narrow: (own, wanted) => {
-      const before = skillPolicy(own);
-      const { policy, isLooser } = stricterSkills(before, skillPolicy(wanted, before));
-      return looser(asWritten(policy), isLooser);
+      const { value, isLooser } = lessSkills(own, wanted);
+      return looser(value, isLooser);
     },
   }),
   outputGuard: setting(outputGuard, {
@@ -201,7 +200,7 @@ const SETTINGS = {
     examples: [{ maxBytes: 50_000, maxLines: 2_000 }],
     preset: {},
     narrow: (own, wanted) => {
-      const { guard, isLooser } = tighterGuard(own, wanted);
+      const { value: guard, isLooser } = tighterGuard(own, wanted);
       const kept = guardFrom(own) || DEFAULT_GUARD;
       const maxBytes = Math.min(kept.maxBytes, LIMITS.projectGuardBytes);
       const maxLines = Math.min(kept.maxLines, LIMITS.projectGuardLines);

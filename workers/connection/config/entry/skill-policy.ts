@@ -52,10 +52,6 @@ export const skillPolicy = (
   return { use: written.use ?? (otherwise.use || "ask"), dynamic: written.dynamic ?? otherwise.dynamic };
 };
 
-/** A policy as it could be written. */
-export const asWritten = ({ use, dynamic }: SkillPolicy): WrittenSkills =>
-  use === false ? false : { use, dynamic };
-
 const ORDER = [false, ...WORDS] as const;
 
 /** The stricter of both in each part, and whether `wanted` asks for more than `own` allows. */
@@ -69,4 +65,15 @@ export function stricterSkills(
     policy: { use: isMore ? own.use : wanted.use, dynamic },
     isLooser: isMore || (wanted.dynamic && !own.dynamic),
   };
+}
+
+/** The same of what is written, as it could be written. */
+export function lessSkills(
+  written: WrittenSkills | undefined,
+  wanted: WrittenSkills,
+): { value: WrittenSkills; isLooser: boolean } {
+  const own = skillPolicy(written);
+  const { policy, isLooser } = stricterSkills(own, skillPolicy(wanted, own));
+  const { use, dynamic } = policy;
+  return { value: use !== false && { use, dynamic }, isLooser };
 }

@@ -70,12 +70,8 @@ export const emptyFile = (source: ConfigSource): FileConfig => ({
   broken: false,
 });
 
-const wrongKind = (value: unknown, what: string): Mistake => ({
-  severity: "error",
-  path: [],
-  message: `expected ${what}, found ${kindOf(value)}`,
-  remedy: `Write ${EXAMPLE}.`,
-});
+const wrongKind = (value: unknown, what: string): Mistake =>
+  mistake([], `expected ${what}, found ${kindOf(value)}`, `Write ${EXAMPLE}.`);
 
 const positionsOf = (
   document: ConfigDocument,
@@ -223,30 +219,24 @@ export function objectIn(
   return { problem: problem as ConfigProblem };
 }
 
-/** A file of which nothing can be used. */
-export const brokenFile = (source: ConfigSource, problem: Omit<ConfigProblem, "file">): FileConfig => ({
+/** A file of which nothing can be used: an error at its begin, unless the problem says more. */
+export const brokenFile = (
+  source: ConfigSource,
+  problem: Pick<ConfigProblem, "message" | "remedy"> & Partial<ConfigProblem>,
+): FileConfig => ({
   ...emptyFile(source),
-  problems: [{ file: source.file, ...problem }],
+  problems: [{ severity: "error", file: source.file, line: 1, column: 1, ...problem }],
   broken: true,
 });
 
-const givenTwice = (path: string[]): Mistake => ({
-  severity: "warning",
-  path,
-  message: "is given twice, this one counts",
-  remedy: "Remove the other one.",
-});
+const givenTwice = (path: string[]): Mistake =>
+  warning(path, "is given twice, this one counts", "Remove the other one.");
 
 /** Checks the text of a file. Never throws. */
 export function parseConfigText(text: string, source: ConfigSource): FileConfig {
   if (text.trim() === "") {
-    return brokenFile(source, {
-      severity: "error",
-      line: 1,
-      column: 1,
-      message: "the file is empty",
-      remedy: `Write ${EXAMPLE}, or delete the file.`,
-    });
+    const remedy = `Write ${EXAMPLE}, or delete the file.`;
+    return brokenFile(source, { message: "the file is empty", remedy });
   }
   const found = objectIn(text, source);
   if ("problem" in found) return brokenFile(source, found.problem);
@@ -299,12 +289,11 @@ export function tooManyServers(source: { origin: Origin }, given: number): Mista
       : isProject(source.origin)
         ? "a project's file"
         : "one file";
-  return {
-    severity: "error",
-    path: [],
-    message: `has ${count(given)} servers; the first ${count(most)} of ${whose} are used, the other ${count(given - most)} are left out`,
-    remedy: "Remove servers that you do not need.",
-  };
+  return mistake(
+    [],
+    `has ${count(given)} servers; the first ${count(most)} of ${whose} are used, the other ${count(given - most)} are left out`,
+    "Remove servers that you do not need.",
+  );
 }
 
 /** Characters of each key in a path: a long key of a hostile file would fill the screen and the log. */

@@ -50,7 +50,7 @@ async function findHost(host: HostName, facts: ConfigFacts): Promise<HostFound |
     if (read.kind === "unreadable") {
       const { reason, remedy } = read;
       const message = `cannot be read: ${reason}`;
-      const broken = brokenFile(source, { severity: "warning", line: 1, column: 1, message, remedy });
+      const broken = brokenFile(source, { severity: "warning", message, remedy });
       addAll(found.problems, broken.problems);
       found.files.push({ source, servers: [] });
       continue;

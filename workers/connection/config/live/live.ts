@@ -10,7 +10,7 @@ import { canonical } from "../../../shared/json.ts";
 import { comparable } from "../entry/definition.ts";
 import { type ReadFile, readText } from "../files/sources.ts";
 import type { LoadedConfig } from "../merge/merge.ts";
-import { isIdle, type Plan } from "../plan/plan.ts";
+import type { Plan } from "../plan/plan.ts";
 import type { ConfigWatcher } from "./follow.ts";
 
 export interface HeldEdit {
@@ -20,41 +20,19 @@ export interface HeldEdit {
   config: LoadedConfig;
 }
 
-const idOf = ({ servers, settings }: Plan): string => {
+export function heldEdit(config: LoadedConfig, change: Plan): HeldEdit {
+  const { servers, settings } = change;
   const doing = servers
     .filter(({ action }) => action !== "keep")
-    .map((change) => ({
-      ...change,
-      ...("before" in change && { before: comparable(change.before) }),
-      ...("after" in change && { after: comparable(change.after) }),
+    .map((one) => ({
+      ...one,
+      ...("before" in one && { before: comparable(one.before) }),
+      ...("after" in one && { after: comparable(one.after) }),
     }));
-  return createHash("sha256")
+  const id = createHash("sha256")
     .update(canonical({ servers: doing, settings }))
     .digest("hex");
-};
-
-/** The slot for the one edit that waits. */
-export function createHeldEdit() {
-  let held: HeldEdit | undefined;
-  return {
-    /** The edit waits from now on. Gives the edit if the user has to hear of it: it does something, and something new. */
-    hold: (config: LoadedConfig, change: Plan): HeldEdit | undefined => {
-      const before = held;
-      held = { config, change, id: idOf(change) };
-      return isIdle(change) || held.id === before?.id ? undefined : held;
-    },
-    /** Nothing waits any more: a newer edit has been applied. */
-    drop: () => {
-      held = undefined;
-    },
-    /** Gives the configuration of the edit `id` once. Undefined if another edit waits, or none. */
-    take: (id: string): LoadedConfig | undefined => {
-      const edit = held;
-      if (edit?.id !== id || isIdle(edit.change)) return undefined;
-      held = undefined;
-      return edit.config;
-    },
-  };
+  return { id, change, config };
 }
 
 /** A file that the user changed from within Pi, and its new text. */

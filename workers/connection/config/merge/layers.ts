@@ -28,9 +28,17 @@ import {
   STRICTER,
   tighterGuard,
 } from "../entry/settings.ts";
-import { asWritten, skillPolicy, stricterSkills } from "../entry/skill-policy.ts";
+import { lessSkills, skillPolicy, stricterSkills } from "../entry/skill-policy.ts";
 import type { Position } from "../files/document.ts";
 import type { FileConfig, FileEntry, KeyPositions } from "../files/files.ts";
+
+/** What a project's server gets of a key: no more than the settings give. */
+const NARROWED = {
+  inheritEnv: lessInherited,
+  sandbox: lessRoom,
+  skills: lessSkills,
+  outputGuard: tighterGuard,
+};
 
 /** A project's server without what only the user may set, and with limits not looser than those of the settings. */
 function narrowServer(
@@ -42,7 +50,7 @@ function narrowServer(
   // A server that the project only enabled keeps what the user's own file says.
   if (isUsersOwn(server)) return { server: narrower, mistakes: [] };
   const mistakes: Mistake[] = [];
-  const isTheirs = (key: keyof Override): boolean => !server.userKeys?.includes(key);
+  const isTheirs = (key: string): boolean => !server.userKeys?.includes(key);
   if (server.oauth !== false) {
     const { plan, left } = withoutUsersOnly(server.oauth);
     narrower.oauth = plan;
@@ -61,26 +69,13 @@ function narrowServer(
     narrower.shared = undefined;
     loosened("shared");
   }
-  if (server.inheritEnv !== undefined && isTheirs("inheritEnv")) {
-    const { value, isLooser } = lessInherited(settings.inheritEnv, server.inheritEnv);
-    narrower.inheritEnv = value;
-    if (isLooser) loosened("inheritEnv");
-  }
-  if (server.sandbox !== undefined && isTheirs("sandbox")) {
-    const { value, isLooser } = lessRoom(settings.sandbox, server.sandbox);
-    narrower.sandbox = value;
-    if (isLooser) loosened("sandbox");
-  }
-  if (server.skills !== undefined && isTheirs("skills")) {
-    const own = skillPolicy(settings.skills);
-    const { policy, isLooser } = stricterSkills(own, skillPolicy(server.skills, own));
-    narrower.skills = asWritten(policy);
-    if (isLooser) loosened("skills");
-  }
-  if (server.outputGuard !== undefined) {
-    const { guard, isLooser } = tighterGuard(settings.outputGuard, server.outputGuard);
-    narrower.outputGuard = guard;
-    if (isLooser) loosened("outputGuard");
+  for (const key of Object.keys(NARROWED) as (keyof typeof NARROWED)[]) {
+    const wanted = server[key];
+    if (wanted === undefined || !isTheirs(key)) continue;
+    const narrowed = NARROWED[key] as (own: unknown, wanted: unknown) => { value: never; isLooser: boolean };
+    const { value, isLooser } = narrowed(settings[key], wanted);
+    narrower[key] = value;
+    if (isLooser) loosened(key);
   }
   return { server: narrower, mistakes };
 }
@@ -106,10 +101,7 @@ const WIDENED: { readonly [K in keyof Override]: Asked<K> } = {
   shared: (wanted, { shared }) => (wanted && !shared ? STRICTER : undefined),
   inheritEnv: () => OWN_SERVERS_ONLY,
   sandbox: () => OWN_SERVERS_ONLY,
-  skills: (wanted, _, { skills }) => {
-    const own = skillPolicy(skills);
-    return stricterSkills(own, skillPolicy(wanted, own)).isLooser ? STRICTER : undefined;
-  },
+  skills: (wanted, _, { skills }) => (lessSkills(skills, wanted).isLooser ? STRICTER : undefined),
   idleTimeout: (wanted, { idleTimeoutMinutes }) =>
     wanted === idleTimeoutMinutes
       ? undefined

@@ -102,24 +102,12 @@ interface Reading {
 const unreadable = (
   source: ConfigSource,
   { reason, remedy }: Extract<FileText, { kind: "unreadable" }>,
-): FileConfig =>
-  brokenFile(source, {
-    severity: "error",
-    line: 1,
-    column: 1,
-    message: `cannot be read: ${reason}`,
-    remedy,
-  });
+): FileConfig => brokenFile(source, { message: `cannot be read: ${reason}`, remedy });
 
 const missing = (source: ConfigSource): FileConfig => {
   if (!source.required) return emptyFile(source);
-  const { problems } = brokenFile(source, {
-    severity: "error",
-    line: 1,
-    column: 1,
-    message: "there is no such file",
-    remedy: "Correct --mcp-config, or create the file.",
-  });
+  const remedy = "Correct --mcp-config, or create the file.";
+  const { problems } = brokenFile(source, { message: "there is no such file", remedy });
   return { ...emptyFile(source), problems };
 };
 
