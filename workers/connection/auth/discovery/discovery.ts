@@ -276,7 +276,6 @@ async function fromResource(metadata: ResourceMetadata, options: DiscoveryOption
     ...found,
     ...resourceToSend(options, metadata),
     ...(scopes === undefined ? {} : { resourceScopes: scopes }),
-    legacy: false,
     ...binding(found, options, metadata),
   };
 }
@@ -284,17 +283,17 @@ async function fromResource(metadata: ResourceMetadata, options: DiscoveryOption
 export async function discover(options: DiscoveryOptions): Promise<Discovered> {
   const { plan, isIdentity } = options;
   if (isIdentity && plan.authServerMetadataUrl === undefined) {
-    return { ...(await findNamedServer(plan.issuer ?? options.url.href, options)), legacy: false };
+    return findNamedServer(plan.issuer ?? options.url.href, options);
   }
   if (plan.authServerMetadataUrl !== undefined) {
     const named = new URL(plan.authServerMetadataUrl);
     const found = await serverAt(named, [named], undefined, options);
-    return { ...found, ...resourceToSend(options, undefined), legacy: false, ...binding(found, options) };
+    return { ...found, ...resourceToSend(options, undefined), ...binding(found, options) };
   }
   const search = await findResource(options);
   if (search.kind === "found") return await fromResource(search.metadata, options);
   const found = await findServerOfOrigin(search.problem, options);
-  return { ...found, ...resourceToSend(options, undefined), legacy: true, ...binding(found, options) };
+  return { ...found, ...resourceToSend(options, undefined), ...binding(found, options) };
 }
 
 /**
@@ -344,7 +343,7 @@ async function answerOr(
   }
 }
 
-export interface MoveQuestion extends Omit<DiscoveryOptions, "onNote"> {
+interface MoveQuestion extends Omit<DiscoveryOptions, "onNote"> {
   issuer: string;
   limitMs?: number;
 }

@@ -81,7 +81,7 @@ export interface DiscoveryOptions {
 
 export type Fields = Record<string, unknown>;
 
-export type Document =
+type Document =
   | { kind: "found"; fields: Fields; url: URL }
   | { kind: "absent" }
   /** There is an answer, but it is not metadata. */

@@ -119,8 +119,6 @@ export interface Discovered {
   resource?: string;
   /** `scopes_supported` of the protected resource (RFC 9728). */
   resourceScopes?: string[];
-  /** The server follows MCP 2025-03-26: its own origin is the authorization server. */
-  legacy: boolean;
   /** The issuer differs from the address under which it was found, and the configuration or the user accepts it. */
   acceptedIssuer?: string;
   /** The tokens are to be bound to a key (RFC 9449). */

@@ -60,7 +60,7 @@ function saidBy({ status, headers }: Head, known: Said): Said {
 }
 
 /** Signs one message. */
-export interface ProofSigner extends Signer {
+interface ProofSigner extends Signer {
   /** Whether the last proof differs from one that would be made now: the server has named another nonce or time. */
   readonly isOutdated: boolean;
 }

@@ -18,7 +18,7 @@ export interface BrowserOptions {
 }
 
 /** A program that shows an address. `command`: an absolute path, or a name that is looked for on the search path. */
-export interface Opener {
+interface Opener {
   command: string;
   args: string[];
 }

@@ -188,7 +188,7 @@ const ELSEWHERE = 3;
 /** A sign-in of 64 KiB has 35 parts where a part is shortest. */
 const PARTS = 64;
 /** A store that removes nothing keeps what is beyond. */
-export const REMOVED_LATER = 20;
+const REMOVED_LATER = 20;
 
 function itemOf(value: unknown): Item | undefined {
   if (!isObject(value)) return undefined;

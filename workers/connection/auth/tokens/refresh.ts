@@ -121,7 +121,7 @@ async function askTwice(record: SignInRecord, grant: GrantContext): Promise<Toke
 }
 
 /** The record after a renewal. What the answer leaves out stays as it was (RFC 6749, sections 5.1 and 6). */
-export function renewedRecord(before: SignInRecord, answer: TokenAnswer, nowMs: number): SignInRecord {
+function renewedRecord(before: SignInRecord, answer: TokenAnswer, nowMs: number): SignInRecord {
   const { expiresAt: _, refreshing: __, ...kept } = before;
   return { ...kept, ...answer, obtainedAt: nowMs };
 }

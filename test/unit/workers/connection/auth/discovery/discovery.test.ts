@@ -113,9 +113,9 @@ describe("MCP 2025-03-26", () => {
     const server = await authServer((origin) => ({
       [OAUTH]: metadataOf(origin, { token_endpoint: `${origin}/t` }),
     }));
-    const { legacy, resource, metadata } = await found(server);
-    expect({ legacy, resource, token: metadata.token_endpoint }).toEqual({
-      legacy: true,
+    const { issuer, resource, metadata } = await found(server);
+    expect({ issuer, resource, token: metadata.token_endpoint }).toEqual({
+      issuer: server.origin,
       token: `${server.origin}/t`,
     });
     expect(server.log).toEqual([`GET ${RESOURCE}/mcp`, `GET ${RESOURCE}`, `GET ${OAUTH}`]);
@@ -125,8 +125,8 @@ describe("MCP 2025-03-26", () => {
 
   test("no metadata at all -> the default endpoints, with a note", async () => {
     const server = await authServer(() => PAGES);
-    const { legacy, resource, metadata, notes } = await found(server);
-    expect({ legacy, resource }).toEqual({ legacy: true, resource: undefined });
+    const { resource, metadata, notes } = await found(server);
+    expect(resource).toBeUndefined();
     expect(metadata).toMatchObject({
       issuer: server.origin,
       authorization_endpoint: `${server.origin}/authorize`,
@@ -169,7 +169,7 @@ describe("MCP 2025-03-26", () => {
     const server = await authServer(() => ({
       "/authorize": status(code, "", { location: "https://login.example.com/" }),
     }));
-    expect((await found(server)).legacy).toBe(true);
+    expect((await found(server)).foundAt).toBe(`${server.origin}/`);
   });
 
   test.each([401, 403, 404, 405, 410])(
@@ -179,14 +179,14 @@ describe("MCP 2025-03-26", () => {
       expect(await refused(server)).toEqual({ kind: "no-sign-in", facts: {} });
       expect(server.log.filter((line) => !line.startsWith("GET "))).toEqual([]);
       for (const plan of [{ clientId: "c" }, { grantType: "client_credentials" } as const])
-        expect((await found(server, { plan })).legacy).toBe(true);
+        expect((await found(server, { plan })).foundAt).toBe(`${server.origin}/`);
     },
   );
 
   test("web pages in the place of the resource's metadata -> the origin's metadata, but nothing is guessed", async () => {
     const pages = { [`${RESOURCE}/mcp`]: "<html>", [RESOURCE]: "<html>" };
     const server = await authServer((origin) => ({ ...pages, [OAUTH]: metadataOf(origin) }));
-    expect((await found(server)).legacy).toBe(true);
+    expect((await found(server)).foundAt).toBe(`${server.origin}${OAUTH}`);
     const without = await authServer(() => pages);
     expect((await refused(without)).facts).toEqual({
       url: `${without.origin}${RESOURCE}/mcp`,
@@ -207,8 +207,8 @@ describe("a configured address of the metadata", () => {
     const as = await authServer(() => ({ "/custom": metadataOf("https://auth.example.com") }));
     const server = await naming("https://evil.example.com");
     const plan = { authServerMetadataUrl: `${as.origin}/custom` };
-    const { issuer, legacy, resource } = await found(server, { plan });
-    expect({ issuer, legacy, resource }).toEqual({ issuer: "https://auth.example.com", legacy: false });
+    const { issuer, resource } = await found(server, { plan });
+    expect({ issuer, resource }).toEqual({ issuer: "https://auth.example.com" });
     expect(server.log).toEqual([]);
     expect(as.log).toEqual(["GET /custom"]);
   });
@@ -256,7 +256,8 @@ describe("protected resource metadata", () => {
 
   test("a challenge names the address -> only that is asked", async () => {
     const server = await at("/custom/metadata.json");
-    expect((await found(server, challenged(`${server.origin}/custom/metadata.json`))).legacy).toBe(false);
+    const { resource } = await found(server, challenged(`${server.origin}/custom/metadata.json`));
+    expect(resource).toBe(`${server.origin}/mcp`);
     expect(server.log).toEqual(["GET /custom/metadata.json"]);
   });
 
@@ -361,12 +362,8 @@ describe("protected resource metadata", () => {
       [`${RESOURCE}/mcp`]: { resource: `${origin}/mcp` },
       [OAUTH]: metadataOf(origin),
     }));
-    const { issuer, resource, legacy, notes } = await found(server);
-    expect({ issuer, resource, legacy }).toEqual({
-      issuer: server.origin,
-      resource: `${server.origin}/mcp`,
-      legacy: false,
-    });
+    const { issuer, resource, notes } = await found(server);
+    expect({ issuer, resource }).toEqual({ issuer: server.origin, resource: `${server.origin}/mcp` });
     expect(notes).toEqual([expect.stringContaining("names no authorization server")]);
     const without = await authServer((origin) => ({ [`${RESOURCE}/mcp`]: { resource: `${origin}/mcp` } }));
     expect((await refused(without)).kind).toBe("bad-answer");

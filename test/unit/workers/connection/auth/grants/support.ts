@@ -109,7 +109,6 @@ export function contextOf(plan: Partial<OAuthPlan> = {}): GrantContext & { notes
 export const discoveredOf = (metadata: AuthorizationServer, more: Partial<Discovered> = {}): Discovered => ({
   metadata,
   foundAt: metadata.issuer,
-  legacy: false,
   ...more,
 });
 

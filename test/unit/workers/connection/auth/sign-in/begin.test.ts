@@ -585,7 +585,6 @@ const found = (
     ...metadata,
   },
   foundAt: "https://evil.example/.well-known/oauth-authorization-server",
-  legacy: false,
   ...more,
 });
 const asked = (discovered: Discovered, plan: Partial<OAuthPlan> = {}, isOwnPlan = true) =>

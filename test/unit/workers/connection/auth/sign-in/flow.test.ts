@@ -506,7 +506,7 @@ test("an answer without scope -> the requested one was granted", () => {
 
 test("metadata without a token endpoint -> no-endpoint", () => {
   const metadata = { issuer: "https://as.test" };
-  const pending = pendingWith({ discovered: { metadata, foundAt: metadata.issuer, legacy: false } });
+  const pending = pendingWith({ discovered: { metadata, foundAt: metadata.issuer } });
   expect(() => recordOf(TARGET, pending, TOKENS, 7)).toThrow(SignInProblem);
 });
 

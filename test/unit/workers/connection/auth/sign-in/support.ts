@@ -125,7 +125,6 @@ export function partsFor(server: TinyServer): Omit<SignInParts, "limits" | "open
         ...(server.odd.iss ? { authorization_response_iss_parameter_supported: true } : {}),
       },
       foundAt: `${server.origin}/.well-known/oauth-authorization-server`,
-      legacy: false,
       ...(acceptedIssuer ? { acceptedIssuer } : {}),
     }),
     promisesIssuer,
@@ -320,7 +319,6 @@ export async function lastAddress(url: string): Promise<string> {
 export const discovered = (metadata: Partial<Discovered["metadata"]> = {}): Discovered => ({
   metadata: { issuer: "https://as.test", token_endpoint: "https://as.test/token", ...metadata },
   foundAt: "https://as.test/.well-known/oauth-authorization-server",
-  legacy: false,
 });
 
 export const pendingWith = (more: Partial<PendingAuthorization> = {}): PendingAuthorization => ({
