@@ -183,23 +183,47 @@ function withNamesakes(rules: readonly OwnRule[], starts: readonly string[]): Ow
   return [...rules.slice(0, at), ...namesakes, ...rules.slice(at)];
 }
 
+/**
+ * What of a pattern is left for a tool's own name, behind the server's part: from the last star that is reached in that on, and for
+ * each end of that with which the text behind this star may begin, the rest of the text. None: it is for other servers.
+ */
+function restsOf(pattern: string, prefix: string): Pick<OwnRule, "pattern" | "own">[] {
+  if (pattern.startsWith(prefix)) return [{ pattern: pattern.slice(prefix.length), own: "" }];
+  let star = pattern.indexOf("*");
+  if (star === -1 || !prefix.startsWith(pattern.slice(0, star))) return [];
+  let at = star;
+  let next = pattern.indexOf("*", star + 1);
+  while (next !== -1) {
+    const part = pattern.slice(star + 1, next);
+    const found = prefix.indexOf(part, at);
+    if (found === -1) break;
+    at = found + part.length;
+    star = next;
+    next = pattern.indexOf("*", star + 1);
+  }
+  const own = prefix.slice(at);
+  const text = pattern.slice(star + 1, next === -1 ? undefined : next);
+  const begun = Array.from({ length: Math.min(text.length - 1, own.length) }, (_, i) => i + 1)
+    .filter((chars) => own.endsWith(text.slice(0, chars)))
+    .map((chars) => ({ pattern: pattern.slice(star + 1 + chars), own: "" }));
+  return [{ pattern: pattern.slice(star), own }, ...begun];
+}
+
 function rulesFor(server: string, all: readonly Rule[]): OwnRule[] {
   const prefix = `${server.replace(/[^\w-]/g, "_")}_`;
   const starts = startsOf(server);
-  return all.flatMap(([pattern, rule, isSwitch]): OwnRule[] => {
-    const star = pattern.search(/[*?]/);
-    const head = star === -1 ? pattern : pattern.slice(0, star);
+  return all.flatMap(([written, rule, isSwitch]) =>
     // Patterns have no sign for a single character here.
-    const plain = (rest: string, own: string): OwnRule => ({
-      pattern: rest.replaceAll("?", "*") || "*",
-      ...{ own, rule, isSwitch },
-      isExact: rest !== "" && !rest.includes("?") && !(rest.includes("*") && fitsMore(rest, own, starts)),
-    });
-    if (head.startsWith(prefix)) return [plain(pattern.slice(prefix.length), "")];
-    return star !== -1 && prefix.startsWith(head)
-      ? [plain(pattern.slice(star), prefix.slice(head.length))]
-      : [];
-  });
+    restsOf(written.replaceAll("?", "*"), prefix).map(
+      ({ pattern, own }): OwnRule => ({
+        ...{ pattern: pattern || "*", own, rule, isSwitch },
+        isExact:
+          pattern !== "" &&
+          !written.includes("?") &&
+          !(pattern.includes("*") && fitsMore(pattern, own, starts)),
+      }),
+    ),
+  );
 }
 
 /** Each `deny` that no later rule lifts as a whole, with the first later rule that is an exception from it. */
@@ -310,7 +334,8 @@ function rulesOf(root: Data): Rules | undefined {
   const look = (name: string) => {
     const rules = rulesFor(name, all);
     const { steps, listed } = costOf(rules, startsOf(name));
-    const found = { rules, cost: { steps: 2 * (looked + steps), listed } };
+    // One rule may come to several for a server whose name repeats itself.
+    const found = { rules, cost: { steps: 2 * (Math.max(looked, rules.length) + steps), listed } };
     known.set(name, found);
     return found;
   };

@@ -99,3 +99,16 @@ test.each<[object, shown: string[], asked: string[]]>([
     expect(come("gh", root, "files.read", "files.drop")).toEqual({ shown, asked, isTold: false });
   },
 );
+
+test.each<[server: string, root: object]>([
+  ["my-mcp", { tools: { "*-mcp_drop": false } }],
+  ["my-mcp", { tools: { "*y-mcp_files_drop": false } }],
+  ["github", { tools: { "*hub_files_drop": false } }],
+  ["github", { permission: { "g*hub_files_drop": "deny" } }],
+  ["my.srv", { tools: { "*y_srv_drop": false } }],
+  ["my-mcp", { tools: { "m*-*p_d*": false } }],
+  ["aa-a", { tools: { "*a_drop": false } }],
+])("a rule that names a part of its server, %s, %j -> it counts", (server, root) => {
+  const tools = JSON.stringify(root).includes("files") ? ["files.drop", "get_a"] : ["drop", "get_a"];
+  expect(come(server, root, ...tools).shown).toEqual(["get_a"]);
+});
