@@ -20,7 +20,10 @@ const SANDBOXES = [
   ...["test/worker/room.test.ts", "test/worker/rooms.test.ts", "test/cli/room.test.ts"],
   ...["test/cli/run.test.ts", "test/e2e/policy.test.ts"],
 ];
-if (!hasSandbox()) process.stderr.write(`No bubblewrap works here: ${SANDBOXES.join(", ")} do not run.\n`);
+if (!hasSandbox())
+  process.stderr.write(
+    `No bubblewrap works here, or this checkout is in a temp folder: ${SANDBOXES.join(", ")} do not run.\n`,
+  );
 
 const KEYRING = hasKeyring() ? [] : ["test/**/*keyring.test.ts"];
 if (KEYRING.length > 0)

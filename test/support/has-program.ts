@@ -3,6 +3,9 @@
  * without it; vitest.config.ts says so at the start of a run. Each is looked for once in a process.
  */
 import { spawnSync } from "node:child_process";
+import { existsSync, realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { relative } from "node:path";
 
 const looked = new Map<string, boolean>();
 
@@ -25,8 +28,14 @@ export const hasShell = (shell: string): boolean => works(shell, "--version");
 export const hasPython = (): boolean =>
   works("python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))");
 
-/** Whether the sandboxes of Linux work. */
+const isInTemp = (path: string): boolean =>
+  [tmpdir(), "/tmp", "/var/tmp"]
+    .filter((folder) => existsSync(folder))
+    .some((folder) => !relative(realpathSync(folder), realpathSync(path)).startsWith(".."));
+
+/** Whether the sandboxes of Linux work, and show the programs of this checkout: they hide temp folders. */
 export const hasSandbox = (): boolean =>
+  !isInTemp(import.meta.dirname) &&
   works("bwrap", ..."--ro-bind / / --unshare-pid --proc /proc true".split(" "));
 
 /** The system's credential store is a stand-in in most tests; a real one needs these programs. */

@@ -9,7 +9,8 @@ import { CLONE_CHECKS, type Row } from "../support/row.ts";
 import { executable, required, script } from "./laying.ts";
 import { commitsPackage, NPM_MS } from "./npx.ts";
 
-const TRIES = join(import.meta.dirname, "..", "..", "fixtures", "servers", "tries.mjs");
+const CHECKOUT = join(import.meta.dirname, "..", "..", "..");
+const TRIES = join(CHECKOUT, "test", "fixtures", "servers", "tries.mjs");
 
 /** A server that runs what its calls say, and writes a line at each start outside of a sandbox. */
 const triesOut = (started: string) => ({
@@ -243,7 +244,8 @@ export const POWERS: readonly Row[] = [
         hide: [],
       };
       await home.writeMcp({
-        settings: { sandbox: { hide: ["~/notes"] } },
+        // The checkout, and with it the program, may be in a temp folder, which a sandbox hides.
+        settings: { sandbox: { hide: ["~/notes"], read: [CHECKOUT] } },
         mcpServers: { mine: { ...place.hostile("healthy.mjs"), sandbox: false } },
       });
       await home.writeFile(".mcp.json", {
