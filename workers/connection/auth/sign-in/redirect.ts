@@ -42,6 +42,10 @@ export function withLocalhost(uri: string): string | undefined {
 
 function configured(redirectUri: string, callbackPort: number | undefined): RedirectChoice {
   const shown = withPort(redirectUri, callbackPort ?? 1);
+  // The entry is checked with one port, and another one may make no URL of it.
+  if (!URL.canParse(shown)) {
+    throw new SignInProblem("bad-settings", { key: "oauth.redirectUri", what: "it is not a URL" });
+  }
   const url = new URL(shown);
   const needsPort = redirectUri.includes(PORT) && callbackPort === undefined;
   if (url.protocol === "http:" && isLoopback(url.hostname)) {

@@ -114,10 +114,15 @@ describe("a configured redirectUri", () => {
     ).toEqual(expected);
   });
 
-  test.each(["https://me.test:{port}/cb"])("%s -> bad-settings that name the key", (redirectUri) => {
+  test.each<[string, number | undefined]>([
+    ["no url", undefined],
+    ["https://me.test:{port}/cb", undefined],
+    // What the check of the entry takes, since it tries one port.
+    ["http://127.0.0.1:{port}{port}/cb", 8080],
+  ])("%s with callbackPort %s -> bad-settings that name the key", (redirectUri, callbackPort) => {
     const failure = (() => {
       try {
-        return choose({ redirectUri });
+        return choose({ redirectUri, ...(callbackPort ? { callbackPort } : {}) });
       } catch (error) {
         return error;
       }
