@@ -97,8 +97,8 @@ export interface Folders {
   cwd: string;
   /** The user's home folder. */
   home: string;
-  /** `endsOf` these and the entries. Absent: no link counts. */
-  ends?: Ends;
+  /** `endsOf` these and the entries. */
+  ends: Ends;
 }
 
 /** A folder as it is written -> its real path. */
@@ -146,7 +146,7 @@ export function isWithin(
  * When npm and similar tools start a program, they put `node_modules/.bin` of the current folder and of all folders
  * above it on PATH, so Pi's own PATH may hold programs of a clone. Packages in the home folder itself are the user's.
  */
-function isPackageFolderHere(folder: string, { platform, cwd, home }: Folders): boolean {
+function isPackageFolderHere(folder: string, { platform, cwd, home }: Omit<Folders, "ends">): boolean {
   const packages = isWindows(platform)
     ? /^(.*?[\\/])node_modules(?:[\\/]|$)/i
     : /^(.*?\/)node_modules(?:\/|$)/;
@@ -160,7 +160,7 @@ function isPackageFolderHere(folder: string, { platform, cwd, home }: Folders): 
 function isUsersEntry(entry: string, folders: Folders): boolean {
   const { platform, cwd, home, ends } = folders;
   const folder = folderOfEntry(entry, platform);
-  const end = (path: string): string => ends?.get(path) ?? path;
+  const end = (path: string): string => ends.get(path) ?? path;
   return (
     isAbsolute(folder, platform) &&
     !isPackageFolderHere(folder, folders) &&

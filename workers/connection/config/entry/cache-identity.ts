@@ -96,7 +96,7 @@ interface EnvironmentFacts {
   home: string;
   platform: NodeJS.Platform;
   /** `endsOf` these. */
-  ends?: Ends;
+  ends: Ends;
   /** Gets the entries of PATH that are left out. Not called if there are none. */
   onLeftOut?: (entries: string[]) => void;
 }
@@ -111,6 +111,6 @@ export const serverEnvironment = (
     base: inherited(base, inheritEnv, platform),
     own,
     platform,
-    independentOf: definedByProject ? undefined : { cwd: session, home, ...(ends && { ends }) },
+    independentOf: definedByProject ? undefined : { cwd: session, home, ends },
     ...(onLeftOut ? { onLeftOut } : {}),
   });

@@ -5,6 +5,7 @@ import { delimiter, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
   childEnvironment,
+  type Ends,
   type Env,
   endsOf,
   type Folders,
@@ -14,7 +15,8 @@ import {
 } from "../../../../../workers/shared/programs/find-program.ts";
 import { makeTempFolder } from "../../../../support/temp-folder.ts";
 
-const FOLDERS = { cwd: "/work/clone", home: "/home/me" };
+const NO_LINKS: Ends = new Map();
+const FOLDERS = { cwd: "/work/clone", home: "/home/me", ends: NO_LINKS };
 
 const made = (base: Env, own: Env, platform: NodeJS.Platform = "linux") =>
   childEnvironment({ base, own, platform, independentOf: FOLDERS });
@@ -194,8 +196,13 @@ describe("findProgram on Windows", () => {
   });
 });
 
-const POSIX: Folders = { platform: "linux", cwd: "/home/me/work/clone/sub", home: "/home/me" };
-const WINDOWS: Folders = { platform: "win32", cwd: "D:\\work\\clone", home: "C:\\Users\\me" };
+const POSIX: Folders = {
+  platform: "linux",
+  cwd: "/home/me/work/clone/sub",
+  home: "/home/me",
+  ends: NO_LINKS,
+};
+const WINDOWS: Folders = { platform: "win32", cwd: "D:\\work\\clone", home: "C:\\Users\\me", ends: NO_LINKS };
 
 describe("usersSearchPath on POSIX", () => {
   test.each([
@@ -238,7 +245,9 @@ describe("usersSearchPath on POSIX", () => {
       "/Users/ME/Other/node_modules/.bin:/usr/bin",
     ],
   ])("Pi runs in %s on macOS: %s -> %s", (cwd, value, expected) => {
-    expect(usersSearchPath(value, { platform: "darwin", cwd, home: "/Users/me" }).path).toBe(expected);
+    expect(usersSearchPath(value, { platform: "darwin", cwd, home: "/Users/me", ends: NO_LINKS }).path).toBe(
+      expected,
+    );
   });
 
   test("what is left out is told", () => {

@@ -39,7 +39,7 @@ describe("what is inherited", () => {
     "%j -> not the token of serve --http, unless the entry sets it",
     (inheritEnv) => {
       const base = { ...ENV, PI_MCP_THREADS_TOKEN: "t", PI_MCP_THREADS_TOKENS: "n" };
-      const facts = { base, session: "/s", home: "/home/ann", platform: "linux" as const };
+      const facts = { base, session: "/s", home: "/home/ann", platform: "linux" as const, ends: new Map() };
       const environment = (own: Record<string, string>) =>
         serverEnvironment({ definedByProject: false, inheritEnv }, own, facts);
       expect(environment({})).not.toHaveProperty("PI_MCP_THREADS_TOKEN");
