@@ -8,6 +8,7 @@ import * as fs from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { stampOf } from "../catalog/stamp.ts";
 import { codeFolder } from "../shared/process/code-folder.ts";
@@ -24,6 +25,9 @@ export function connectionWorkerUrl(here = import.meta.url): URL {
 /** The user's own folder for code below the agent folder; undefined: there is none that only the user writes. */
 export const userCodeFolder = (agentDir: string): string | undefined =>
   codeFolder(agentDir, { fs, path: { dirname, isAbsolute, join }, uid: process.getuid?.() });
+
+/** An update may replace the package: whoever can wait has its files read when Pi has made its first request. */
+export const REMEMBER_MS = 3_000;
 
 /** A copy of a Pi that was killed stays. */
 const COPY = "pi-mcp-threads-";
@@ -92,9 +96,10 @@ export function createFiles(url: URL) {
     isReplaced,
     /**
      * Keeps the packed files in memory; a copy of them belongs into the agent folder. Does nothing in a checkout, which nobody
-     * deletes while Pi runs.
+     * deletes while Pi runs, nor in a process that ends before `afterMs`.
      */
-    remember: async (agentDir: string): Promise<void> => {
+    remember: async (agentDir: string, afterMs = 0): Promise<void> => {
+      if (afterMs > 0) await sleep(afterMs, undefined, { ref: false });
       agentFolder = agentDir;
       if (path.endsWith(".ts") || kept.size > 0) return;
       const names = [

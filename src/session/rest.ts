@@ -9,7 +9,7 @@ import { dirname } from "node:path";
 import { stampOf } from "../catalog/stamp.ts";
 import { readWhole } from "../catalog/store.ts";
 import type { Resting, RuntimeOptions } from "../runtime/contract.ts";
-import { type Files, ownFiles, tellUpdate } from "../runtime/files.ts";
+import { type Files, ownFiles, REMEMBER_MS, tellUpdate } from "../runtime/files.ts";
 import { fileStamp, isObject } from "../shared/protocol/values.ts";
 import {
   REST_BYTES,
@@ -28,9 +28,6 @@ const LOOK_MS = 1_000;
 const SILENT_MS = 1_000;
 /** Milliseconds without another change until an edit counts: an editor may empty or remove a file before writing it. */
 const SETTLE_MS = 350;
-
-/** An update may replace the package: its files are read when Pi has made its first request. */
-const REMEMBER_MS = 3_000;
 
 /** The same as `stampOf`, without holding Pi up for as long as the file system takes. Never rejects. */
 export const stampLater = (path: string): Promise<string> =>

@@ -51,6 +51,17 @@ describe("createFiles", () => {
     expect(await copies()).toEqual([]);
   });
 
+  test("it is to remember later -> until then nothing is read, afterwards as ever", async () => {
+    const { folder, url, agent } = await packed();
+    const files = createFiles(url);
+    const remembered = files.remember(agent, 50);
+    await writeFile(join(folder, "cache.js"), "// changed before");
+    await remembered;
+    expect(await files.isReplaced()).toBe(false);
+    await writeFile(join(folder, "cache.js"), "// changed afterwards");
+    expect(await files.isReplaced()).toBe(true);
+  });
+
   test("the files are gone -> one private copy of the code, at every call the same", async () => {
     const { folder, url, agent, copies } = await packed();
     const files = createFiles(url);
