@@ -4,7 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { catalogFrom } from "../../src/catalog/catalog.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/session.ts";
@@ -179,6 +179,24 @@ test("tasks beside one that never ends -> done on the next thread", async () => 
   const { servers } = JSON.parse(await readFile(path, "utf8")) as { servers: object };
   expect(Object.keys(servers).sort()).toEqual(["s0", "s1", "s2", "s3", "s4", "s5"]);
   expect(lines.filter((line) => line.startsWith("error"))).toHaveLength(1);
+});
+
+test("the session ends while the thread is about to start -> no thread, and nothing to log", async () => {
+  const { log, lines } = recordingLog();
+  let threads = 0;
+  const count = (): void => void threads++;
+  process.on("worker", count);
+  onTestFinished(() => void process.off("worker", count));
+  const ended = createCacheWorker(log, undefined, OPTIONS);
+  ended.warm();
+  await ended.close();
+  // Its thread would have started before this one.
+  const next = createCacheWorker(log, undefined, OPTIONS);
+  pools.push(next);
+  next.warm();
+  await expect.poll(() => threads).toBeGreaterThan(0);
+  expect(threads).toBe(1);
+  expect(lines).toEqual([]);
 });
 
 test("a worker that cannot be loaded -> tasks give empty answers, and the pool closes", async () => {

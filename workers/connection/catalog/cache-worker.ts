@@ -159,6 +159,16 @@ class CacheThread {
     }
   }
 
+  /** Starts the thread, because a task is expected in a moment. */
+  async warm(): Promise<void> {
+    try {
+      await this.run("hashDefinitions", []);
+    } catch (error) {
+      // Nobody expects a task at the end of the session.
+      if (!this.#isClosed) this.#options.onError(error);
+    }
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#pool?.destroy();
@@ -166,8 +176,11 @@ class CacheThread {
 
   async #open(): Promise<Piscina> {
     const filename = await this.#options.find();
+    // To start a thread takes 15 ms, for which a session that ends right after its start would wait.
+    this.#refuseIfClosed();
     // Loaded with the first task, because the first plan does not need the library.
     const { Piscina } = await import("piscina");
+    this.#refuseIfClosed();
     const before = this.#pool;
     if (before?.options.filename === filename) return before;
     const { heapMebibytes = LIMITS.workerHeapMebibytes, compileCache } = this.#options;
@@ -198,6 +211,10 @@ class CacheThread {
     return opened;
   }
 
+  #refuseIfClosed(): void {
+    if (this.#isClosed) throw new LostThread(new Error("the session has ended"));
+  }
+
   /** Gives the pool up with its thread and all its tasks. */
   #discard(used: Piscina): void {
     if (this.#pool === used) this.#pool = undefined;
@@ -215,7 +232,7 @@ export interface PublishLimits {
 }
 
 export interface CacheWorker {
-  /** Starts the thread, because a task is expected in a moment. */
+  /** As `CacheThread.warm`. */
   warm(): void;
   /** Answers the hashes by position; an empty list if the task failed: then nothing is known and nothing is stored. */
   hashDefinitions(definitions: Record<string, unknown>[]): Promise<string[]>;
@@ -279,7 +296,7 @@ export function createCacheWorker(
     for (const problem of problems) if (reported.isNew(problem)) log.warn(problem);
   };
   return {
-    warm: () => void thread.run("hashDefinitions", []).catch(failed),
+    warm: () => void thread.warm(),
     hashDefinitions: (definitions) => attempt([], () => run<string[]>("hashDefinitions", definitions)),
     readCache: (query) =>
       attempt({ entries: {}, used: {} }, async () => {
