@@ -13,6 +13,7 @@ import {
   type OwnRules,
   parseEntry,
   type ServerDefinition,
+  withReplaced,
 } from "../entry/definition.ts";
 import { approvals, exposureOf, toExposure } from "../entry/exposure.ts";
 import { lessInherited } from "../entry/inherit-env.ts";
@@ -142,8 +143,8 @@ interface Layers {
   /** The servers of packages and plugins, each with a name of its own. */
   packages?: readonly ServerDefinition[];
   /**
-   * The servers of each host, in the order of `imports`. The first host that has a name wins; within a host, the last
-   * file.
+   * The servers of each host, in the order of `imports`. The first host of the user that has a name wins; within a host, the
+   * last file.
    */
   hosts: readonly (readonly ServerDefinition[])[];
   /** Lowest precedence first. */
@@ -167,12 +168,26 @@ function put(servers: Servers, definition: ServerDefinition): void {
   );
 }
 
+const isUsers = ({ project }: ServerDefinition): boolean => !project;
+
+/** The servers of a project, with one of the user below them. */
+const above = (project: ServerDefinition, below: ServerDefinition): ServerDefinition => ({
+  ...project,
+  replaced: project.replaced ? above(project.replaced, below) : below,
+});
+
 function mergeHosts(hosts: Layers["hosts"]): Servers {
   const imported: Servers = new Map();
   for (const definitions of hosts) {
     const ofHost: Servers = new Map();
     for (const definition of definitions) put(ofHost, definition);
-    for (const [name, definition] of ofHost) if (!imported.has(name)) imported.set(name, definition);
+    for (const [name, definition] of ofHost) {
+      const first = imported.get(name);
+      const users = withReplaced(definition).find(isUsers);
+      if (!first) imported.set(name, definition);
+      // A clone's file of one host decides nothing about what the user has in another.
+      else if (users && !withReplaced(first).some(isUsers)) imported.set(name, above(first, users));
+    }
   }
   return imported;
 }

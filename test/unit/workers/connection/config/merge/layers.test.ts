@@ -134,6 +134,23 @@ describe("mergeLayers", () => {
     expect(server(merge([], { hosts }))).toMatchObject({ file: PROJECT_FILE.file, replaced: { file: "/u" } });
   });
 
+  test("nor the user's server of a later host, of which the first one counts", () => {
+    const of = (host: string) => definition("a", { command: host }, { file: `/${host}`, origin: "import" });
+    const project = (command: string) => definition("a", { command }, PROJECT_FILE);
+    const hosts = [[project("one")], [of("two"), project("two")], [of("three")]];
+    expect(server(merge([], { hosts }))).toMatchObject({
+      target: { command: "one" },
+      replaced: { file: "/two", replaced: undefined },
+    });
+    const extension = { name: "a", config: { command: "ext" }, extensionPath: "/ext.ts" };
+    expect(
+      server(merge([], { hosts: [[project("one")], [project("two")]], registered: [extension] })),
+    ).toMatchObject({
+      target: { command: "one" },
+      replaced: { file: "/ext.ts", replaced: undefined },
+    });
+  });
+
   test("servers of extensions have the lowest precedence, and a wrong one is reported", () => {
     const registered = [
       { name: "a", config: { command: "ext" }, extensionPath: "/ext.ts" },
