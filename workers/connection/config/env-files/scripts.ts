@@ -221,13 +221,16 @@ export class ScriptReader {
   }
 }
 
-/** Whether a server's scripts still are those to which the user agreed. Undefined: nobody knows, their file system does not answer. */
+/**
+ * Whether a server's scripts still are those to which the user agreed. Undefined: nobody knows, their file system does not answer
+ * for as long as a server may take to start: on a machine that has too much to do a disk takes seconds.
+ */
 export async function areAgreed(
   definition: ServerDefinition,
   facts: PathFacts & EnvFolders,
 ): Promise<boolean | undefined> {
   const find = () => new ScriptReader(facts).find(definition);
-  const found = await inTime(`${definition.file} ${definition.name}`, find, LIMITS.projectReadMs);
+  const found = await inTime(`${definition.file} ${definition.name}`, find, LIMITS.startupTimeoutMs);
   if (!("value" in found)) return undefined;
   const now = found.value;
   return (now && "hash" in now ? now.hash : undefined) === definition.agreedScripts;

@@ -138,7 +138,7 @@ export type FileText =
  */
 export type ReadFile = (file: string, limitBytes: number) => Promise<FileText>;
 
-export const NO_ANSWER = `its file system has not answered within ${LIMITS.projectReadMs / 1_000} s`;
+export const NO_ANSWER = "its file system does not answer";
 
 const unanswered = (later: Promise<void>): FileText => ({
   kind: "unreadable",

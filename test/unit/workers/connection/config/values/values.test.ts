@@ -442,7 +442,7 @@ describe("caFile", () => {
     await inTime(key, () => promise, 1);
     await expect(caOf("./ca.pem", where, { source: PROJECT_FILE, isAgreed: true })).rejects.toMatchObject({
       code: "bad_config",
-      message: "docs: its caFile cannot be read: its file system has not answered within 2 s.",
+      message: "docs: its caFile cannot be read: its file system does not answer.",
       remedy: "Try again later.",
     });
     resolve();
