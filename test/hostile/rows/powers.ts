@@ -223,7 +223,7 @@ export const POWERS: readonly Row[] = [
       if (answer.text !== "echo: x") throw new Error(`the user's own server does not work: ${answer.text}`);
     },
     check: ({ notices }) =>
-      notices.some(({ message }) => /\.mcp\.json.*has not answered/.test(message))
+      notices.some(({ message }) => /\.mcp\.json.*does not answer/.test(message))
         ? []
         : ["the user is not told"],
   },
