@@ -292,8 +292,9 @@ const sha256Hex = (text: string): string => createHash("sha256").update(text).di
  */
 function preloadTransports(supervisor: Pick<Supervisor, "servers" | "connectsShared">, ms: number) {
   const timer = setTimeout(() => {
-    if (supervisor.servers.length > 0)
-      import("../transports/stdio/stdio.ts").then(({ preload }) => preload()).catch(() => undefined);
+    if (supervisor.servers.length === 0) return;
+    import("../transports/transports.ts").catch(() => undefined);
+    import("../transports/stdio/stdio.ts").then(({ preload }) => preload()).catch(() => undefined);
   }, ms);
   timer.unref();
   return {

@@ -6,6 +6,7 @@
 
 import { access, constants, lstat, realpath, stat } from "node:fs/promises";
 import { posix, win32 } from "node:path";
+import { inTime } from "../files/file-system.ts";
 
 interface ProgramSearch {
   /** Environment of the process: its PATH and, on Windows, its PATHEXT are read. */
@@ -203,6 +204,15 @@ const CODE_FOLDERS = [
   "DYLD_LIBRARY_PATH",
 ] as const;
 
+/** A disk of a machine that has too much to do takes seconds, and an entry that does not answer would hold up each start. */
+const ANSWER_MS = 10_000;
+
+/** The real path of a folder: as it is written if it has none, or its file system does not answer. Never rejects. */
+async function endOf(folder: string): Promise<string> {
+  const end = await inTime(`link ${folder}`, () => realpath(folder).catch(() => folder), ANSWER_MS);
+  return "value" in end ? end.value : folder;
+}
+
 /** What links come to among the folders that an environment lists, and these. Never rejects. */
 export async function endsOf(env: Env, { cwd, home }: Pick<Folders, "cwd" | "home">): Promise<Ends> {
   const { platform } = process;
@@ -212,7 +222,7 @@ export async function endsOf(env: Env, { cwd, home }: Pick<Folders, "cwd" | "hom
     // Windows signs in to a machine of which it looks at a folder.
     .filter((folder) => isAbsolute(folder, platform) && !(isWindows(platform) && /^[\\/]{2}/.test(folder)));
   const found = [...new Set([cwd, home, ...listed])].map(
-    async (folder) => [folder, await realpath(folder).catch(() => folder)] as const,
+    async (folder) => [folder, await endOf(folder)] as const,
   );
   return new Map(await Promise.all(found));
 }

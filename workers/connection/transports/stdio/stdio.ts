@@ -155,8 +155,11 @@ async function starterOf(launch: Launch, options: ConnectOptions): Promise<() =>
   return (await sharedStarter(launch, options, options.hub)) ?? own;
 }
 
-/** Loads what a connection needs once its process is starting. */
-export const preload = () => import("./handshake.ts");
+/** Loads what a connection needs once its process is starting, and what starts it, which Node compiles in each thread anew. */
+export const preload = () => {
+  process.getBuiltinModule("node:child_process");
+  return import("./handshake.ts");
+};
 export const preloadShared = () => Promise.all([preload(), import("./shared.ts")]);
 
 /** The folder for data of a plugin's server. Throws `spawn_failed`. */

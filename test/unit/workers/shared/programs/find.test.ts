@@ -1,8 +1,9 @@
 /** Which program a command names, in which environment it runs, and which entries of PATH count. */
 
-import { mkdir, rm, symlink } from "node:fs/promises";
+import { mkdir, realpath, rm, symlink } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { inTime } from "../../../../../workers/shared/files/file-system.ts";
 import {
   childEnvironment,
   type Ends,
@@ -73,6 +74,18 @@ test("an entry that a link leads to packages of the clone, or a clone behind a l
     const env = childEnvironment({ base, own: {}, platform: process.platform, independentOf });
     expect(env).toMatchObject({ PATH: kept.join(delimiter), NODE_PATH: kept.join(delimiter) });
   }
+});
+
+test("an entry whose file system does not answer -> it is as it is written, and no connect waits for it", async () => {
+  const root = await makeTempFolder("ends");
+  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  const [silent, link] = [join(root, "silent"), join(root, "link")];
+  await mkdir(join(root, "real"));
+  for (const one of [silent, link]) await symlink(join(root, "real"), one, "junction");
+  await inTime(`link ${silent}`, () => new Promise(() => undefined), 1);
+  const ends = await endsOf({ PATH: [silent, link].join(delimiter) }, { cwd: root, home: root });
+  expect(ends.get(silent)).toBe(silent);
+  expect(ends.get(link)).toBe(await realpath(join(root, "real")));
 });
 
 test("a server of the project: everything stays", () => {
