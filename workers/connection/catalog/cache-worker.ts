@@ -125,6 +125,9 @@ class LostThread extends Error {
   }
 }
 
+/** Nobody needs the task any more, so no thread was started for it. */
+class SessionEnded extends Error {}
+
 class CacheThread {
   readonly #options: ThreadOptions;
   #pool: Piscina | undefined;
@@ -156,16 +159,6 @@ class CacheThread {
       // In a pool whose thread has ended, waiting tasks would wait until another task is added.
       if (isThreadEnd(error)) this.#discard(used);
       throw this.#unloadable.has(used) || !isThreadEnd(error) ? error : new LostThread(error);
-    }
-  }
-
-  /** Starts the thread, because a task is expected in a moment. */
-  async warm(): Promise<void> {
-    try {
-      await this.run("hashDefinitions", []);
-    } catch (error) {
-      // Nobody expects a task at the end of the session.
-      if (!this.#isClosed) this.#options.onError(error);
     }
   }
 
@@ -212,7 +205,7 @@ class CacheThread {
   }
 
   #refuseIfClosed(): void {
-    if (this.#isClosed) throw new LostThread(new Error("the session has ended"));
+    if (this.#isClosed) throw new SessionEnded();
   }
 
   /** Gives the pool up with its thread and all its tasks. */
@@ -232,7 +225,7 @@ export interface PublishLimits {
 }
 
 export interface CacheWorker {
-  /** As `CacheThread.warm`. */
+  /** Starts the thread, because a task is expected in a moment. */
   warm(): void;
   /** Answers the hashes by position; an empty list if the task failed: then nothing is known and nothing is stored. */
   hashDefinitions(definitions: Record<string, unknown>[]): Promise<string[]>;
@@ -285,7 +278,7 @@ export function createCacheWorker(
     try {
       return await task();
     } catch (error) {
-      failed(error);
+      if (!(error instanceof SessionEnded)) failed(error);
       return otherwise;
     }
   };
@@ -296,7 +289,7 @@ export function createCacheWorker(
     for (const problem of problems) if (reported.isNew(problem)) log.warn(problem);
   };
   return {
-    warm: () => void thread.warm(),
+    warm: () => void attempt([], () => thread.run<string[]>("hashDefinitions", [])),
     hashDefinitions: (definitions) => attempt([], () => run<string[]>("hashDefinitions", definitions)),
     readCache: (query) =>
       attempt({ entries: {}, used: {} }, async () => {
