@@ -139,18 +139,16 @@ export function startRest(
   void tellUpdate(files, onEvent);
   const { settings, servers, listed, traces } = rest;
   const nothing = { problems: [], questions: [], refused: [] };
-  const timers = [
-    setTimeout(() => {
-      onEvent({ type: "planned", settings, servers, files: listed, accepted: undefined, ...nothing });
-    }, PLAN_MS),
-    // Without the copy, only a session whose package was updated meanwhile lacks its worker.
-    setTimeout(() => files.remember(dirname(dirname(wanted.path))).catch(() => undefined), rememberMs),
-  ];
-  for (const timer of timers) timer.unref();
+  const timer = setTimeout(() => {
+    onEvent({ type: "planned", settings, servers, files: listed, accepted: undefined, ...nothing });
+  }, PLAN_MS);
+  timer.unref();
+  // Without the copy, only a session whose package was updated meanwhile lacks its worker.
+  files.remember(dirname(dirname(wanted.path)), rememberMs).catch(() => undefined);
   const edited = Promise.withResolvers<void>();
   const { stop, isEdited } = watchFiles(rest, { look, onEdit: edited.resolve });
   const over = Promise.race([asked, edited.promise]).then(() => {
-    timers.forEach(clearTimeout);
+    clearTimeout(timer);
     stop();
   });
   return {

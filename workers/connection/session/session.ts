@@ -291,18 +291,22 @@ const sha256Hex = (text: string): string => createHash("sha256").update(text).di
  * that cannot be loaded is reported when a server is connected.
  */
 function preloadTransports(supervisor: Pick<Supervisor, "servers" | "connectsShared">, ms: number) {
+  const load = async () => {
+    await import("../transports/transports.ts");
+    return import("../transports/stdio/stdio.ts");
+  };
   const timer = setTimeout(() => {
     if (supervisor.servers.length === 0) return;
-    import("../transports/transports.ts").catch(() => undefined);
-    import("../transports/stdio/stdio.ts").then(({ preload }) => preload()).catch(() => undefined);
+    load()
+      .then(({ preload }) => preload())
+      .catch(() => undefined);
   }, ms);
   timer.unref();
   return {
     /** The first plan is made, and connects its servers soon. */
     beforeConnects: (): void => {
       if (!supervisor.connectsShared) return;
-      import("../transports/transports.ts").catch(() => undefined);
-      import("../transports/stdio/stdio.ts")
+      load()
         .then(({ preloadShared }) => preloadShared())
         .catch(() => undefined);
     },

@@ -207,13 +207,7 @@ const CODE_FOLDERS = [
 /** A disk of a machine that has too much to do takes seconds, and an entry that does not answer would hold up each start. */
 const ANSWER_MS = 10_000;
 
-/** The real path of a folder: as it is written if it has none, or its file system does not answer. Never rejects. */
-async function endOf(folder: string): Promise<string> {
-  const end = await inTime(`link ${folder}`, () => realpath(folder).catch(() => folder), ANSWER_MS);
-  return "value" in end ? end.value : folder;
-}
-
-/** What links come to among the folders that an environment lists, and these. Never rejects. */
+/** What links come to among the folders that an environment lists, and these. A folder that does not answer stays as written. Never rejects. */
 export async function endsOf(env: Env, { cwd, home }: Pick<Folders, "cwd" | "home">): Promise<Ends> {
   const { platform } = process;
   const listed = ["PATH", ...CODE_FOLDERS]
@@ -221,9 +215,10 @@ export async function endsOf(env: Env, { cwd, home }: Pick<Folders, "cwd" | "hom
     .map((entry) => folderOfEntry(entry, platform))
     // Windows signs in to a machine of which it looks at a folder.
     .filter((folder) => isAbsolute(folder, platform) && !(isWindows(platform) && /^[\\/]{2}/.test(folder)));
-  const found = [...new Set([cwd, home, ...listed])].map(
-    async (folder) => [folder, await endOf(folder)] as const,
-  );
+  const found = [...new Set([cwd, home, ...listed])].map(async (folder) => {
+    const end = await inTime(`link ${folder}`, () => realpath(folder).catch(() => folder), ANSWER_MS);
+    return [folder, "value" in end ? end.value : folder] as const;
+  });
   return new Map(await Promise.all(found));
 }
 
