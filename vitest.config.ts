@@ -1,6 +1,7 @@
 import { delimiter, relative, sep } from "node:path";
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { hasKeyring, hasSandbox, hasTmux } from "./test/support/has-program.ts";
+import { ALL_ROWS, THOROUGH } from "./test/support/long.ts";
 import { PATIENCE_MS, TEST_MS } from "./test/support/patience.ts";
 import { SlowestFirst } from "./test/support/slowest-first.ts";
 import { SummaryReporter } from "./test/support/summary-reporter.ts";
@@ -60,10 +61,11 @@ const OWN_COMPILE_CACHE = ["test/worker/compile-cache.test.ts"];
 /**
  * What a server over stdio promises holds as well when sessions share it: these files run a second time through the hub
  * (test/support/shared.ts). Not those about processes that the worker itself must end (respawn, failed-start, refused-kill), and
- * about the key `shared` itself (panel). The long run has all of them.
+ * about the key `shared` itself (panel). `ALL_ROWS=1` runs more of them, the long run all.
  */
 const STDIO = [
-  ...["stdio", "modern-stdio", "lifecycle", "failures", "messages", "chaos"],
+  ...["stdio", "failures"],
+  ...(ALL_ROWS ? ["modern-stdio", "lifecycle", "messages", "chaos"] : []),
   ...(process.env.SHARED_SOAK_MS === undefined
     ? []
     : [
@@ -114,6 +116,8 @@ export default defineConfig({
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: PATIENCE_MS } },
     sequence: { sequencer: SlowestFirst },
+    tags: [{ name: THOROUGH, description: "A second proof, which ALL_ROWS=1 runs (test/README.md)." }],
+    tagsFilter: ALL_ROWS ? [] : [`!${THOROUGH}`],
     // Raw TypeScript is stripped by WebAssembly in each worker thread. Where the processor has protection keys, V8's
     // list of code pages can lose one of them and ends the process: "Check failed:
     // jit_page.has_value()", nodejs/node#64500.

@@ -81,7 +81,9 @@ describe("servers of packages and of folders above", () => {
     "kit/mcp.json": { mcpServers: { own: shows } },
   };
 
-  test("a package's server: list says where it is from, --yes allows it; disable writes into the user's file, remove says what to do", async () => {
+  test("a package's server: list says where it is from, --yes allows it; disable writes into the user's file, remove says what to do", {
+    tags: "thorough",
+  }, async () => {
     const at = await makeHome({ settings: { packages: ["../../project/kit"] }, files: packages, mcp: {} });
     const cli = (...args: string[]): Promise<Run> => runCli(at, args);
     const file = join(at.cwd, "kit", "mcp.json");
@@ -106,7 +108,9 @@ describe("servers of packages and of folders above", () => {
     expect((await cli("doctor")).stdout).not.toContain("no server of this name");
   });
 
-  test("import shows the plugins of Claude Code, and takes them over by name", async () => {
+  test("import shows the plugins of Claude Code, and takes them over by name", {
+    tags: "thorough",
+  }, async () => {
     const at = await makeHome({ mcp: {} });
     const plugin = join(at.dir, "plugin");
     const claude = join(at.dir, ".claude");
@@ -213,7 +217,9 @@ describe("commands that write the files", () => {
     expect(await text(at)).toContain('"imports"');
   });
 
-  test("a copy of a clone's servers -> not without a person, whatever --yes says; the user's own of that name is taken", async () => {
+  test("a copy of a clone's servers -> not without a person, whatever --yes says; the user's own of that name is taken", {
+    tags: "thorough",
+  }, async () => {
     const at = await makeHome({
       mcp: { mcpServers: {} },
       files: { ".cursor/mcp.json": { mcpServers: { github: { command: "theirs" } } } },
@@ -273,7 +279,9 @@ test("a mistake in one entry -> its line, and code 0: the others are listed", as
   expect(run.stderr).toMatch(/mcp\.json:\d+:\d+: mcpServers\.wrong\.command: expected a string/);
 });
 
-test("a server with the token of a provider of Pi -> code 4: the token is Pi's alone; nothing to sign in to here", async () => {
+test("a server with the token of a provider of Pi -> code 4: the token is Pi's alone; nothing to sign in to here", {
+  tags: "thorough",
+}, async () => {
   const entry = { url: "https://mcp.example.invalid/mcp", auth: { provider: "radius" } };
   const at = await makeHome({ mcp: { mcpServers: { guarded: entry } } });
   const called = await runCli(at, ["call", "guarded", "echo"]);

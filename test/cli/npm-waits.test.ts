@@ -40,7 +40,9 @@ test("a registry that never answers: list --refresh -> a row of its own for each
   expect(listed.stdout).toMatch(/^ours\tready\tstdio\t3 tools\t$/m);
 });
 
-test("a registry that never answers: call, tools, doctor -> --timeout decides, and the error names npm", async () => {
+test("a registry that never answers: call, tools, doctor -> --timeout decides, and the error names npm", {
+  tags: "thorough",
+}, async () => {
   registry.behave(() => "silent");
   const at = await homeWith();
   // The doctor gives up by itself after 11 s.
@@ -61,7 +63,9 @@ test("a registry that never answers: call, tools, doctor -> --timeout decides, a
   }
 });
 
-test("no registry at all: doctor <server> -> an error that names its host, once", async () => {
+test("no registry at all: doctor <server> -> an error that names its host, once", {
+  tags: "thorough",
+}, async () => {
   const at = await makeHome({ mcp: { mcpServers: { mem: { command: "npx", args: ["-y", MEMORY] } } } });
   const env = { npm_config_registry: "https://registry.nosuch.invalid/" };
   const { code, stdout } = await runCli(at, ["doctor", "mem", "--json"], { env });
@@ -74,6 +78,7 @@ test("no registry at all: doctor <server> -> an error that names its host, once"
 
 test.runIf(hasTmux())(
   "a terminal -> the last line of stderr says what is waited for, Ctrl-C ends it",
+  { tags: "thorough" },
   async () => {
     registry.behave(() => "silent");
     const shell = await openShell(await homeWith());
@@ -86,7 +91,9 @@ test.runIf(hasTmux())(
   },
 );
 
-test("a slow registry: call --timeout -> the result, however long a start may take", async () => {
+test("a slow registry: call --timeout -> the result, however long a start may take", {
+  tags: "thorough",
+}, async () => {
   // In the long run longer than the 35 s after which the command once gave up.
   registry.behave(() => ({ delayMs: ALL_ROWS ? 9_500 : 800 }));
   const at = await homeWith();

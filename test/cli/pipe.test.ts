@@ -157,7 +157,9 @@ describe("call", () => {
     expect(run.stderr).toContain("Did you mean: call every get-sum?");
   });
 
-  test("a command between two -- -> its tool runs; nothing of it is written into a file of Pi", async () => {
+  test("a command between two -- -> its tool runs; nothing of it is written into a file of Pi", {
+    tags: "thorough",
+  }, async () => {
     const kept = async () => ({
       files: await readdir(home.agentDir),
       cache: await readFile(join(home.agentDir, "mcp-cache.json"), "utf8"),
@@ -400,7 +402,9 @@ describe("the output cannot be written whole", () => {
     expect((await shell("cli calll 2>/dev/full")).code).toBe(2);
   });
 
-  test("a large result that the worker cannot store -> what there is, code 73; with --json only the error", async () => {
+  test("a large result that the worker cannot store -> what there is, code 73; with --json only the error", {
+    tags: "thorough",
+  }, async () => {
     const at = await makeHome();
     await at.writeMcp({ mcpServers: { odd: shows } });
     await writeFile(join(at.agentDir, "mcp-results"), "");
@@ -442,7 +446,9 @@ test("the first examples of the page run as they are written", async () => {
   }
 });
 
-test("commands at the same time share the caches: none fails, and what is known stays whole", async () => {
+test("commands at the same time share the caches: none fails, and what is known stays whole", {
+  tags: "thorough",
+}, async () => {
   const before = await cli(["tools"]);
   const runs = await Promise.all(["files", "odd"].map((server) => cli(["tools", server, "--refresh"])));
   expect(runs.map(({ code }) => code)).toEqual([0, 0]);

@@ -89,7 +89,9 @@ test.each([
   },
 );
 
-test("three servers of npm in a sandbox do their work: files within and not outside, a memory that lasts, each tool of everything", async () => {
+test("three servers of npm in a sandbox do their work: files within and not outside, a memory that lasts, each tool of everything", {
+  tags: "thorough",
+}, async () => {
   const home = await homeWith({});
   const notes = join(home.dir, "notes");
   await mkdir(notes);

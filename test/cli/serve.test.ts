@@ -252,6 +252,7 @@ describe("the configuration", () => {
 
   test.each(["{", ""])(
     "mcp.json holds %j at the start, and is mended, and edited -> its server is found, and the list changes",
+    { tags: "thorough" },
     async (broken) => {
       const own = await makeHome({ mcp: broken });
       const agent = await sdkAgent(own);
@@ -328,7 +329,9 @@ describe("an agent that writes its own lines", () => {
     expect(await onceOf(agent.child, "exit")).toEqual([0, null]);
   });
 
-  test("two calls of a server, the older one is cancelled while it shows the other's question -> the other one is asked", async () => {
+  test("two calls of a server, the older one is cancelled while it shows the other's question -> the other one is asked", {
+    tags: "thorough",
+  }, async () => {
     const agent = rawAgent(home);
     await greet(agent, { elicitation: { form: {} } });
     const older = agent.begin("tools/call", {

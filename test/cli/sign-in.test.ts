@@ -85,7 +85,9 @@ describe("a server that wants a sign-in", () => {
 
   const OFFERED: Behaviour = { device: (answer) => answer };
 
-  test("no browser, and codes are offered -> page and code are shown, and the login ends by itself; a refusal is code 4", async () => {
+  test("no browser, and codes are offered -> page and code are shown, and the login ends by itself; a refusal is code 4", {
+    tags: "thorough",
+  }, async () => {
     const { home, trusted } = await openPlace(OFFERED);
     const declined = startCli(home, ["login", "web"], NO_BROWSER);
     expect(trusted.book.answerDevice(await shownCode(declined), "refused")).toBe(true);
@@ -104,7 +106,9 @@ describe("a server that wants a sign-in", () => {
     expect(findSecrets(said, trusted.book.secrets)).toEqual([]);
   });
 
-  test("--device beside a browser -> a code; --link without one -> a link; both, or no offer -> an error", async () => {
+  test("--device beside a browser -> a code; --link without one -> a link; both, or no offer -> an error", {
+    tags: "thorough",
+  }, async () => {
     const { home, trusted } = await openPlace(OFFERED);
     const browser = { env: { BROWSER: "/bin/true" } };
     const left = startCli(home, ["login", "web", "--device"], browser);
@@ -140,7 +144,9 @@ describe("a server that wants a sign-in", () => {
     expect(trusted.asked("/register")).toEqual([]);
   });
 
-  test("a server that wants a key -> its own words and where to write the key, for each command", async () => {
+  test("a server that wants a key -> its own words and where to write the key, for each command", {
+    tags: "thorough",
+  }, async () => {
     const { url } = await serve((_asked, response) => {
       response.writeHead(401, { "content-type": "application/json" }).end('{"error":"Missing API key."}');
     });
@@ -217,7 +223,9 @@ describe("servers of a company", () => {
   });
 });
 
-test("a workload without a good assertion -> login and call end with code 4, and say for whom the assertion is", async () => {
+test("a workload without a good assertion -> login and call end with code 4, and say for whom the assertion is", {
+  tags: "thorough",
+}, async () => {
   const issuer = assertionIssuer("https://workloads.example");
   const trusted = await startAuthorizationServer({ assertions: (text, aud) => issuer.check(text, aud) });
   onCleanup(() => trusted.close());

@@ -91,7 +91,9 @@ describe("questions", () => {
     expect(await shell.until(/^again$[\s\S]*exit 0/m)).not.toContain("Allow it?");
   });
 
-  test("the end of the input or of the time at the question -> code 5 or 6, and nothing is remembered; a first yes -> it runs", async () => {
+  test("the end of the input or of the time at the question -> code 5 or 6, and nothing is remembered; a first yes -> it runs", {
+    tags: "thorough",
+  }, async () => {
     const at = await withProject();
     const shell = await openShell(at);
     await shell.start("call ours show text=hi");

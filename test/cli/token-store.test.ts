@@ -71,7 +71,9 @@ test("login, call, list, sign-ins, logout -> said where the tokens are; nothing 
   expect((await at.cli(...call)).code).toBe(4);
 });
 
-test("sign-ins move -> there and back; a store that fails leaves the file as it is; the setting comes first", async () => {
+test("sign-ins move -> there and back; a store that fails leaves the file as it is; the setting comes first", {
+  tags: "thorough",
+}, async () => {
   const at = await openPlace();
   await at.configure({});
   await at.login();

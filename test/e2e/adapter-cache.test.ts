@@ -104,7 +104,9 @@ const [when, write] = ALL_ROWS
   ? (["has just written", writtenNow] as const)
   : (["wrote once", storedOnce] as const);
 
-test(`a cache that pi-mcp-adapter ${ADAPTER_VERSION} ${when} -> it is read, used without a connect, and not damaged; then both in one Pi -> it starts, and a notice says that one of them is too many`, async () => {
+test(`a cache that pi-mcp-adapter ${ADAPTER_VERSION} ${when} -> it is read, used without a connect, and not damaged; then both in one Pi -> it starts, and a notice says that one of them is too many`, {
+  tags: "thorough",
+}, async () => {
   const at = await home({ mcp: { mcpServers: DEFINITIONS } });
   await write(at);
   const before = await stored(at.agentDir);

@@ -163,7 +163,9 @@ describe("over RPC", () => {
     expect(each.texts[0]).toMatch(/the user said no/);
   });
 
-  test("another extension blocks the call in tool_call -> it is blocked, and nobody is asked", async () => {
+  test("another extension blocks the call in tool_call -> it is blocked, and nobody is asked", {
+    tags: "thorough",
+  }, async () => {
     const mcp = { mcpServers: { s: { ...shapes, approve: "always", directTools: true } } };
     const pi = await knowing({ mcp, settings: { extensions: ["-builtin:mcp", PERMISSION] } });
     const blocked = await answering(pi, [searches("x")]);
@@ -178,6 +180,7 @@ describe("over RPC", () => {
 
 test.skipIf(!hasTmux())(
   "60 columns, then 120 -> the question fits, all arguments page by page, Escape means no",
+  { tags: "thorough" },
   async () => {
     const at = await home({
       mcp: { mcpServers: { s: { ...shapes, approve: "always", directTools: true } } },

@@ -1,4 +1,7 @@
-/** Owns: a test of the main job with Pi on Bun: the packed package, from the search to the end of every process; its hub. */
+/**
+ * Owns: a test of the main job with Pi on Bun: the packed package, from the search to the end of every process; its hub.
+ * @module-tag thorough
+ */
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";

@@ -103,7 +103,9 @@ test("a model writes .pi/mcp.json as the last act of a print run, and session fo
   expect(dialogsOf(allowing.rpc)).toEqual([]);
 });
 
-test("the same in a run that needs no thread, since all its servers are known -> awaits consent as well", async () => {
+test("the same in a run that needs no thread, since all its servers are known -> awaits consent as well", {
+  tags: "thorough",
+}, async () => {
   const at = await home({ trusted: true, mcp: config({ own: live(["own"]) }) });
   const first = await open({ at });
   await first.statusLine("MCP: 1 server ready · 1 tool");
@@ -145,7 +147,9 @@ describe("the connection worker ends while a question is open", () => {
     expect((await pidsOf(at)).sort()).toEqual(["evil", "own"]);
   });
 
-  test("the answer comes before the next worker -> the next worker applies it", async () => {
+  test("the answer comes before the next worker -> the next worker applies it", {
+    tags: "thorough",
+  }, async () => {
     const pi = await turn({ files: { ".mcp.json": config({ evil: live(["evil"]) }) } });
     const asked = await pi.dialog();
     await breakWorker(pi);
@@ -154,7 +158,9 @@ describe("the connection worker ends while a question is open", () => {
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
   });
 
-  test("the worker ends while it stores the answer -> the next worker applies it", async () => {
+  test("the worker ends while it stores the answer -> the next worker applies it", {
+    tags: "thorough",
+  }, async () => {
     const pi = await turn({ files: { ".mcp.json": config({ evil: live(["evil"]) }) } });
     const { at } = pi;
     const asked = await pi.dialog();

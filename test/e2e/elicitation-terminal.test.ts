@@ -1,6 +1,7 @@
 /**
  * Owns: questions of servers in the real Pi in a real terminal, narrow and wide: what a person reads, the review, Escape,
  * and a page whose whole address can be clicked.
+ * @module-tag thorough
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

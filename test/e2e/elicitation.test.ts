@@ -194,7 +194,9 @@ test("nothing above was shown to the user as an error", async () => {
 });
 
 // The last test of this Pi, because it ends it.
-test("print mode -> no server is told that it may ask, and one that asks is cancelled at once; it calls a server that offers less to a client without questions -> a later session with a person finds all its tools", async () => {
+test("print mode -> no server is told that it may ask, and one that asks is cancelled at once; it calls a server that offers less to a client without questions -> a later session with a person finds all its tools", {
+  tags: "thorough",
+}, async () => {
   const { at, rpc } = await session();
   expect(await rpc.stop()).toMatchObject({ code: 0 });
   const calls = [call("q__ask", { ask: NAME }), call("q__seen", {}), call("real__echo", { message: "hi" })];

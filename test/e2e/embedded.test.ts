@@ -101,7 +101,9 @@ const answersIn = (results: [string, { text: string }[]][]) =>
     .filter(([tool]) => tool.endsWith("__work"))
     .map(([, content]): { pid: number; argv: string[] } => JSON.parse(content[0]?.text ?? "null"));
 
-test("two sessions at once: the model finds and calls a server of the program and one of mcp.json -> each session has servers of its own, and the program ends with them", async () => {
+test("two sessions at once: the model finds and calls a server of the program and one of mcp.json -> each session has servers of its own, and the program ends with them", {
+  tags: "thorough",
+}, async () => {
   const useDocs = [searchFor("select:docs__work"), call("docs__work", {})];
   const useMine = [searchFor("select:mine__work"), call("mine__work", {})];
   const done = { text: "done." };
@@ -117,7 +119,9 @@ test("two sessions at once: the model finds and calls a server of the program an
   expect(await waitGone(answers.map(({ pid }) => pid))).toEqual([]);
 });
 
-test("a program gives its session the flags of the command line -> they count, and Pi knows them; it disposes of the session and goes on -> its servers end, while the program runs", async () => {
+test("a program gives its session the flags of the command line -> they count, and Pi knows them; it disposes of the session and goes on -> its servers end, while the program runs", {
+  tags: "thorough",
+}, async () => {
   const use = [searchFor("select:mine__work,docs__work"), call("mine__work", {})];
   const script = await model([...use, { text: "done." }]);
   const flags = { "mcp-servers": "mine" };

@@ -150,7 +150,9 @@ describe("Pi ends by a signal", () => {
     },
   );
 
-  test("SIGTERM twice over RPC, after which Pi does not wait for its extensions -> no process is left", async () => {
+  test("SIGTERM twice over RPC, after which Pi does not wait for its extensions -> no process is left", {
+    tags: "thorough",
+  }, async () => {
     const at = await homeWithServers();
     const { rpc, pids } = await startConnectedRpc(at);
     rpc.kill("SIGTERM");
@@ -190,7 +192,9 @@ export default function (pi) {
 }
 `;
 
-test("a new session while a command asks the person, who answers then; a new session and a reload with the server up, then several of each at once, then the end of stdin -> at most one spawn for each session, one process, at the end none; nobody reads of a stale context", async () => {
+test("a new session while a command asks the person, who answers then; a new session and a reload with the server up, then several of each at once, then the end of stdin -> at most one spawn for each session, one process, at the end none; nobody reads of a stale context", {
+  tags: "thorough",
+}, async () => {
   const at = await home({ mcp: { mcpServers: { hangs: fixtureServer("hangs.mjs") } } });
   const RECORD = join(at.dir, "record");
   const counted = { ...fixtureServer("counts.mjs", { RECORD }), lifecycle: "eager" };

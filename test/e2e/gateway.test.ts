@@ -72,7 +72,9 @@ test("a server of the gateway is taken out and put back -> its tools go and come
   expectClean(pi);
 });
 
-test("the gateway ends during a call of two sessions and comes back -> both calls fail with a sentence, the next ones work", async () => {
+test("the gateway ends during a call of two sessions and comes back -> both calls fail with a sentence, the next ones work", {
+  tags: "thorough",
+}, async () => {
   const { dir } = await makeHome({});
   const pis = [await session(), await session()];
   for (const pi of pis) {
@@ -96,7 +98,9 @@ test("the gateway ends during a call of two sessions and comes back -> both call
   }
 });
 
-test("the gateway is down at the start and comes up -> its tools are found, though nobody asks for a connect", async () => {
+test("the gateway is down at the start and comes up -> its tools are found, though nobody asks for a connect", {
+  tags: "thorough",
+}, async () => {
   await gateway.kill();
   const pi = await session();
   await pi.statusLine("MCP: 0 of 1 server ready · team failed: /mcp");

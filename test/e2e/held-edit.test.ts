@@ -90,7 +90,9 @@ describe("an edit waits during a registration by another extension, /mcp enable 
 });
 
 describe("hotReload ask, an edit waits", () => {
-  test("a consent is answered -> the allowed server runs, the edit still waits", async () => {
+  test("a consent is answered -> the allowed server runs, the edit still waits", {
+    tags: "thorough",
+  }, async () => {
     const shared = { mcpServers: { shared: live(["shared"], {}, EAGER) } };
     const pi = await openWith("ask", { files: { ".mcp.json": shared } });
     const consent = await pi.dialog();
@@ -100,7 +102,9 @@ describe("hotReload ask, an edit waits", () => {
     expect(await pi.status()).not.toContain("added");
   });
 
-  test("the file is edited again before the answer -> the new effect takes the question's place; a yes to the old one applies nothing", async () => {
+  test("the file is edited again before the answer -> the new effect takes the question's place; a yes to the old one applies nothing", {
+    tags: "thorough",
+  }, async () => {
     const pi = await openWith("ask");
     await edit(pi, "ask");
     const first = await pi.dialog();

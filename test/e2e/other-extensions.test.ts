@@ -147,7 +147,9 @@ describe("approval/v1", () => {
     expect(texts[0]).toBe('search {"q":"allow"}');
   });
 
-  test("print mode -> an extension may allow what nobody else can; without a verdict it is refused as ever", async () => {
+  test("print mode -> an extension may allow what nobody else can; without a verdict it is refused as ever", {
+    tags: "thorough",
+  }, async () => {
     const at = await home({
       mcp: { mcpServers: { s: { ...shapes, approve: "always", directTools: true } } },
     });

@@ -128,7 +128,9 @@ async function seenFile(folder: string): Promise<string> {
   return join(folder, name ?? "none");
 }
 
-test("a package that an older Pi has installed globally -> Pi reads it there, and so do we", async () => {
+test("a package that an older Pi has installed globally -> Pi reads it there, and so do we", {
+  tags: "thorough",
+}, async () => {
   const at = await home({ settings: { packages: ["npm:acme-old"] } });
   const folder = "old/lib/node_modules/acme-old";
   await put(at, ".npmrc", `prefix=${join(at.dir, "old")}\n`);

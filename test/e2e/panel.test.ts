@@ -228,7 +228,9 @@ test("a sign-in from the panel -> its dialog covers the panel, and the panel com
   await leavePanel(terminal);
 });
 
-test("a server dies, another comes and goes while one looks -> the panel follows", async () => {
+test("a server dies, another comes and goes while one looks -> the panel follows", {
+  tags: "thorough",
+}, async () => {
   const { at, terminal } = await opened();
   await terminal.resize(80, 24);
   const dying = fixtureServer("dies-soon.mjs", { RECORD: join(at.dir, "starts") });
@@ -263,7 +265,9 @@ test("a project's server asks for consent while the panel is open -> the questio
   await terminal.until(/MCP servers[\s\S]*[○◐●] site/);
 });
 
-test("30 servers at 60, 80, 120 and 200 columns -> what fails comes first, Tab leads to each action, and the keys of the row are shown", async () => {
+test("30 servers at 60, 80, 120 and 200 columns -> what fails comes first, Tab leads to each action, and the keys of the row are shown", {
+  tags: "thorough",
+}, async () => {
   const idle = Array.from({ length: 29 }, (_, i) => [`idle-${i}`, SERVERS.memory]);
   const mcpServers = {
     ...Object.fromEntries(idle),
@@ -314,7 +318,9 @@ async function walks(terminal: Terminal): Promise<void> {
   await goes("Home", ({ first }) => first === 1);
 }
 
-test("Page Up, Page Down, Home and End move in the lists of servers, tools and hits, and in schema, log and doctor", async () => {
+test("Page Up, Page Down, Home and End move in the lists of servers, tools and hits, and in schema, log and doctor", {
+  tags: "thorough",
+}, async () => {
   const idle = Array.from({ length: 30 }, (_, i) => [`idle-${i}`, SERVERS.memory]);
   const reasons = Array.from({ length: 20 }, (_, i) => `reason ${i} of a long list`).join("\\n");
   const fails = { command: process.execPath, args: ["-e", `console.error("${reasons}"); process.exit(1)`] };
@@ -385,7 +391,9 @@ test("Page Up, Page Down, Home and End move in the lists of servers, tools and h
   await walks(terminal);
 });
 
-test("a server breaks the connection worker while one looks at it -> the panel says so and goes on with the next worker", async () => {
+test("a server breaks the connection worker while one looks at it -> the panel says so and goes on with the next worker", {
+  tags: "thorough",
+}, async () => {
   const mcpServers = { bad: fixtureServer("breaks-worker.mjs"), good: { ...SERVERS.memory, ...EAGER } };
   const { terminal } = await turn({ mcp: { mcpServers } }, { columns: 100, rows: 45 });
   await terminal.prompt("/mcp");

@@ -51,7 +51,9 @@ test("a model writes imports into .pi/mcp.json -> no imported server runs, a not
   expect(await exists(record)).toBe(false);
 });
 
-test("settings and rules in the .mcp.json of a folder without an answer of the user -> no file is written, the user's exclusions hold beside those of the file, a notice names each setting and its line", async () => {
+test("settings and rules in the .mcp.json of a folder without an answer of the user -> no file is written, the user's exclusions hold beside those of the file, a notice names each setting and its line", {
+  tags: "thorough",
+}, async () => {
   const stats = (at: PiHome): string => join(at.dir, "stats");
   const settings = (at: PiHome) => ({
     captureStats: { path: stats(at), flushDelayMs: 0 },
@@ -85,7 +87,9 @@ test("settings and rules in the .mcp.json of a folder without an answer of the u
   expect(await exists(stats(pi.at))).toBe(false);
 });
 
-test("/mcp enable --project of the user's own switched-off server -> it runs without a question, in a later session too", async () => {
+test("/mcp enable --project of the user's own switched-off server -> it runs without a question, in a later session too", {
+  tags: "thorough",
+}, async () => {
   const own = live(["own"], {}, { enabled: false, lifecycle: "eager" });
   const pi = await turn({ trusted: true, mcp: { mcpServers: { own } } });
   expect(await pi.status()).toContain("own: disabled");

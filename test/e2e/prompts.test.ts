@@ -106,6 +106,7 @@ test("RPC -> the commands are listed; values, a question for a missing one, an i
 
 test.runIf(hasTmux())(
   "a terminal of 60 columns, then of 120 -> commands, arguments and values are completed",
+  { tags: "thorough" },
   async () => {
     // The second session knows the prompts, but only a connected server completes values.
     const eager = { lifecycle: "eager" };

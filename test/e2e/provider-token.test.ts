@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { filesBelow } from "../support/files-below.ts";
 import { resultOf, serve } from "../support/http-server.ts";
+import { family } from "../support/long.ts";
 import { toolResultTexts } from "../support/model.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { call, ENTRY, home, model, root } from "./support.ts";
@@ -66,7 +67,7 @@ test("a stored sign-in -> its token is sent, and written nowhere", async () => {
   expect(said).not.toContain("stored-token-1");
 });
 
-test("a token that has expired -> Pi renews it, and the new one is sent", async () => {
+test("a token that has expired -> Pi renews it, and the new one is sent", { tags: "thorough" }, async () => {
   const { url, sent } = await startGuarded("renewed-token-1");
   const entry = { url, auth: { provider: "acme" } };
   const { answers, said } = await callOnce(entry, { access: "old-token-1", expires: 1 });
@@ -75,16 +76,18 @@ test("a token that has expired -> Pi renews it, and the new one is sent", async 
   expect(said).not.toContain("renewed-token-1");
 });
 
-test.each<[string, string, Stored | undefined, string]>([
-  ["nobody has signed in", "acme", undefined, "Run /login acme in Pi."],
-  [
-    "the renewal fails",
-    "acme",
-    { access: "a-token", refresh: "ended", expires: 1 },
-    "Run /login acme in Pi.",
-  ],
-  ["Pi knows no such provider", "nobody", undefined, "Pi knows no provider nobody."],
-])("%s -> nothing is sent, and the answer says why", async (_what, provider, stored, words) => {
+test.each(
+  family<[string, string, Stored | undefined, string]>([
+    ["nobody has signed in", "acme", undefined, "Run /login acme in Pi."],
+    [
+      "the renewal fails",
+      "acme",
+      { access: "a-token", refresh: "ended", expires: 1 },
+      "Run /login acme in Pi.",
+    ],
+    ["Pi knows no such provider", "nobody", undefined, "Pi knows no provider nobody."],
+  ]),
+)("%s -> nothing is sent, and the answer says why", async (_what, provider, stored, words) => {
   const { url, sent } = await startGuarded();
   const { answers, said } = await callOnce({ url, auth: { provider } }, stored);
   expect(sent()).toEqual([]);
@@ -92,7 +95,9 @@ test.each<[string, string, Stored | undefined, string]>([
   expect(said).not.toContain("invalid_grant");
 });
 
-test("a server that refuses the token -> it is sent once, and the answer names /login", async () => {
+test("a server that refuses the token -> it is sent once, and the answer names /login", {
+  tags: "thorough",
+}, async () => {
   const { url, sent } = await startGuarded("another");
   const { answers, said } = await callOnce({ url, auth: { provider: "acme" } }, { access: "stored-token-2" });
   expect([...answers, said].join("\n")).toContain("it refuses the token of the provider acme");

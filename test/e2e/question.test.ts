@@ -108,6 +108,7 @@ test("a question longer than a screen -> asked page by page; only the last page 
 
 test.skipIf(!hasTmux())(
   "60 columns, 24 rows -> each page fits the screen, and Enter on every page runs nothing",
+  { tags: "thorough" },
   async () => {
     const words = `${"w".repeat(200)} 日本語`;
     const at = await home({ files: files({ long: { ...LONG, args: [...LONG.args, words] } }) });

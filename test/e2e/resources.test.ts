@@ -35,6 +35,7 @@ test("pi -p without a snapshot -> the model gets the resource with the message, 
 
 test.runIf(hasTmux())(
   "a terminal of 60 columns, then of 120 -> a resource is found behind an @, put in, and handed over; /mcp resources lists it",
+  { tags: "thorough" },
   async () => {
     const at = await home({ mcp });
     const scripted = await model(() => ({ text: "answered." }));

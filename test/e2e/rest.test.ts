@@ -58,14 +58,16 @@ describe.skipIf(process.platform !== "linux")("a session whose lazy servers are 
     expectClean(pi);
   });
 
-  test("a search that finds a tool -> the worker starts behind it, before the call", async () => {
+  test("a search that finds a tool -> the worker starts behind it, before the call", {
+    tags: "thorough",
+  }, async () => {
     const pi = await atRest(await known());
     await pi.prompt(searchFor("select:s__work"));
     await expect.poll(() => workersOf(pi), { timeout: PATIENCE_MS }).not.toEqual([]);
     expect(await serversOf(pi.at)).toEqual([]);
   });
 
-  test("/mcp -> the whole list, from a worker that starts for it", async () => {
+  test("/mcp -> the whole list, from a worker that starts for it", { tags: "thorough" }, async () => {
     const pi = await atRest(await known());
     const text = await pi.status();
     expect(text).toContain("s: idle (stdio, 2 tools");
@@ -84,14 +86,18 @@ describe.skipIf(process.platform !== "linux")("a session whose lazy servers are 
     expectClean(pi);
   });
 
-  test("a search right after an edit -> waits for the worker that reads it, also where it names the new server", async () => {
+  test("a search right after an edit -> waits for the worker that reads it, also where it names the new server", {
+    tags: "thorough",
+  }, async () => {
     const pi = await atRest(await known());
     await pi.at.writeMcp({ mcpServers: { ...SERVERS, docs: live([], { TOOLS: "page" }) } });
     const [found] = await pi.prompt(call("ToolSearch", { query: "page", server: "docs" }));
     expect(found?.text).toContain("docs__page");
   });
 
-  test("an edit while nobody ran, and a touched file -> a worker looks, and says nothing of what it finds at a start", async () => {
+  test("an edit while nobody ran, and a touched file -> a worker looks, and says nothing of what it finds at a start", {
+    tags: "thorough",
+  }, async () => {
     const at = await known();
     await at.writeMcp({ mcpServers: { ...SERVERS, docs: live([], { TOOLS: "page" }) } });
     const pi = await open({ at });
@@ -108,7 +114,9 @@ describe.skipIf(process.platform !== "linux")("a session whose lazy servers are 
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
   });
 
-  test("the project is trusted by now, a server is direct, or the snapshot is gone -> a worker as before", async () => {
+  test("the project is trusted by now, a server is direct, or the snapshot is gone -> a worker as before", {
+    tags: "thorough",
+  }, async () => {
     const at = await known({ trusted: false });
     await at.writeFile("../.pi/agent/trust.json", { [at.cwd]: true });
     const trusted = await open({ at });
@@ -125,7 +133,9 @@ describe.skipIf(process.platform !== "linux")("a session whose lazy servers are 
     }
   });
 
-  test("a session that goes on with tools of a server -> a worker before the model calls one", async () => {
+  test("a session that goes on with tools of a server -> a worker before the model calls one", {
+    tags: "thorough",
+  }, async () => {
     const at = await known();
     const first = await open({ at, args: ["--continue"] });
     await first.prompt(searchFor("select:s__work"), call("s__work", {}), { text: "ok" });

@@ -1,6 +1,7 @@
 /**
  * Owns: a prompt of a server for the model in a real terminal, small and wide: what a person reads, the pages of a long one, the
  * answer that is read before the server gets it.
+ * @module-tag thorough
  */
 import { expect, test } from "vitest";
 import { openTerminal } from "../support/terminal.ts";

@@ -140,7 +140,9 @@ test("without the key -> the server is told nothing of it, and its request is un
   expect(await told("q")).toMatchObject({ capabilities: { sampling: {} } });
 });
 
-test("print mode -> nobody can say yes, so the server is told that there is no model", async () => {
+test("print mode -> nobody can say yes, so the server is told that there is no model", {
+  tags: "thorough",
+}, async () => {
   const at = await home({ mcp });
   const script = await model([asking(), call("q__seen", {}), { text: "done." }]);
   await runPrint({ home: at, model: script, extensions: ENTRY, prompt: "go" });

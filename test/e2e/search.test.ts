@@ -196,7 +196,9 @@ test("more tools than Pi is told of at the start -> the right tool is found, loa
   expect(resumed.answers.at(-1)).toBe('thing_3 {"c":3}');
 });
 
-test('settings: search "weighted" -> the 10/5/4/3 weights rank; catalog "servers" -> the next start\'s description lists servers only', async () => {
+test('settings: search "weighted" -> the 10/5/4/3 weights rank; catalog "servers" -> the next start\'s description lists servers only', {
+  tags: "thorough",
+}, async () => {
   const tools = [
     { name: "alpha", description: "Reading of one file." },
     { name: "file_other", description: "Something else." },

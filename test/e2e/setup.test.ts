@@ -145,6 +145,7 @@ async function pagesUntil(terminal: Terminal, choice: string): Promise<string[]>
 
 test.runIf(hasTmux())(
   "60 columns: step by step, a test that hangs is cancelled, and an imported line of a clone is read whole",
+  { tags: "thorough" },
   async () => {
     const long = `--option=${"x".repeat(2_000)}END`;
     const files = { ".cursor/mcp.json": { mcpServers: { clone: { command: "sh", args: ["-c", long] } } } };

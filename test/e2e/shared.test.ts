@@ -98,7 +98,9 @@ async function end(sessions: readonly [Opened, Opened]): Promise<void> {
   await expectNothingLeft(sessions[0].at, sessions);
 }
 
-test("two print runs one after the other -> one process of the real npm server; after its idle time nothing is left", async () => {
+test("two print runs one after the other -> one process of the real npm server; after its idle time nothing is left", {
+  tags: "thorough",
+}, async () => {
   const mcp = {
     mcpServers: { everything: { ...SERVERS.everything, shared: true } },
     // Longer than a start of Pi on a busy machine.
@@ -153,7 +155,9 @@ describe("two sessions at once", () => {
     await end(sessions);
   });
 
-  test("another value of a variable in one session -> a process each, although the entry is the same", async () => {
+  test("another value of a variable in one session -> a process each, although the entry is the same", {
+    tags: "thorough",
+  }, async () => {
     // The word is one of the arguments of our own command as well.
     const sessions = await two({ s: shared(["serve"]) });
     const [a, b] = sessions;
@@ -168,7 +172,9 @@ describe("two sessions at once", () => {
     await end(sessions);
   });
 
-  test("approval of each call -> each session is asked for its own, and a no of one is no answer for the other", async () => {
+  test("approval of each call -> each session is asked for its own, and a no of one is no answer for the other", {
+    tags: "thorough",
+  }, async () => {
     const sessions = await two({ s: shared([], {}, { approve: "always" }) });
     const [a, b] = sessions;
     const since = [a.rpc.events.length, b.rpc.events.length];
@@ -205,7 +211,9 @@ describe("two sessions at once", () => {
     await end(sessions);
   });
 
-  test("the package is deleted while its hub runs, and installed again -> the sessions and the hub go on, the next session finds it", async () => {
+  test("the package is deleted while its hub runs, and installed again -> the sessions and the hub go on, the next session finds it", {
+    tags: "thorough",
+  }, async () => {
     const sessions = await pair();
     const [a] = sessions;
     const { at } = a;
@@ -230,7 +238,9 @@ describe("two sessions at once", () => {
   });
 
   // The last test of two, because it ends one of them.
-  test("a session is killed while both call -> the other's call is answered, by the same process", async () => {
+  test("a session is killed while both call -> the other's call is answered, by the same process", {
+    tags: "thorough",
+  }, async () => {
     const [a, b] = await two({ s: shared() });
     const { at } = a;
     const { pid } = await a.ask("s__work");
@@ -250,7 +260,9 @@ describe("two sessions at once", () => {
 });
 
 describe("one session", () => {
-  test("results of a shared server -> the model reads what it reads of a server of its own", async () => {
+  test("results of a shared server -> the model reads what it reads of a server of its own", {
+    tags: "thorough",
+  }, async () => {
     const { everything } = SERVERS;
     const pi = await turn({
       mcp: { mcpServers: { alone: everything, both: { ...everything, shared: true } } },
@@ -291,7 +303,9 @@ describe("one session", () => {
     expect(await hubsOf(pi.at)).toEqual([]);
   });
 
-  test("shared: false in a project's entry of the user's shared server -> this session has its own, without a question", async () => {
+  test("shared: false in a project's entry of the user's shared server -> this session has its own, without a question", {
+    tags: "thorough",
+  }, async () => {
     const pi = await turn({
       trusted: true,
       mcp: { mcpServers: { s: shared(), t: live() }, settings: { shared: true } },
@@ -327,6 +341,7 @@ describe("one session", () => {
 
 test.runIf(process.platform === "linux")(
   "a program that Bun has compiled starts the hub, as Pi's own build -> the program runs the hub as Bun, a session on Node uses it too",
+  { tags: "thorough" },
   async () => {
     const at = await hubHome();
     const compiled = join(at.agentDir, "compiled");

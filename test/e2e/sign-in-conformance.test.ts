@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { startCli } from "../cli/support.ts";
 import { browse } from "../support/browser.ts";
+import { family } from "../support/long.ts";
 import { toolResultTexts } from "../support/model.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { playScenario } from "./conformance-support.ts";
@@ -48,13 +49,15 @@ async function logIn(at: Awaited<ReturnType<typeof home>>): Promise<void> {
   expect(await login.ended).toMatchObject({ code: 0 });
 }
 
-test.each<[string, Row]>([
-  ["auth/wif-jwt-bearer", BEARER],
-  ["auth/enterprise-managed-authorization", COMPANY],
-  ["auth/cross-app-access-complete-flow", { ...COMPANY, suite: "stable" }],
-  ["auth/dpop", SIGNED_IN],
-  ["auth/dpop-nonce", SIGNED_IN],
-])("%s -> the call runs, and each check of the suite is met", async (scenario, row) => {
+test.each(
+  family<[string, Row]>([
+    ["auth/cross-app-access-complete-flow", { ...COMPANY, suite: "stable" }],
+    ["auth/wif-jwt-bearer", BEARER],
+    ["auth/enterprise-managed-authorization", COMPANY],
+    ["auth/dpop", SIGNED_IN],
+    ["auth/dpop-nonce", SIGNED_IN],
+  ]),
+)("%s -> the call runs, and each check of the suite is met", async (scenario, row) => {
   const { suite = "next", oauth, settings, logsIn } = row;
   const { statuses, played } = await playScenario(suite, scenario, async ({ url, context }) => {
     const mcpServers = { docs: { url, lifecycle: "eager", oauth: oauth(context) } };

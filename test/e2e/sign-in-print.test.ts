@@ -1,6 +1,7 @@
 /**
  * Owns: servers that want a sign-in in print mode and in JSON mode, where nobody can be asked: a stored sign-in works
  * and is renewed, a machine signs in without a user, and a call to a signed-out server answers what to do. No browser.
+ * @module-tag thorough
  */
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

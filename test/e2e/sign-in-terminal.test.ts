@@ -1,6 +1,7 @@
 /**
  * Owns: a sign-in in the real Pi in a real terminal, narrow, then wider: the whole address can be read and clicked, Escape
  * cancels, and a call waits for the sign-in that it needs.
+ * @module-tag thorough
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

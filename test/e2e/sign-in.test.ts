@@ -143,7 +143,9 @@ test("a pasted address -> signed in with one line; a call works; /mcp logout end
 
 const codeIn = ({ title }: RpcDialog): string => /enter this code: (\S+)/.exec(title)?.[1] ?? "";
 
-test("a code for another device -> its page and the code; the user agrees there -> signed in; Cancel; a link instead", async () => {
+test("a code for another device -> its page and the code; the user agrees there -> signed in; Cancel; a link instead", {
+  tags: "thorough",
+}, async () => {
   const pi = await host({ behaviour: { device: (usual) => usual }, entry: { oauth: { deviceCode: true } } });
   const { trusted } = pi;
   const { dialog, ended } = pi.command("/mcp auth web");
@@ -205,7 +207,9 @@ test("Cancel -> nothing is stored and nothing listens; the browser's own answer 
   await expectSaidNoSecret(pi, true);
 });
 
-test("several servers, another issuer -> the host chooses, is asked, refuses, agrees", async () => {
+test("several servers, another issuer -> the host chooses, is asked, refuses, agrees", {
+  tags: "thorough",
+}, async () => {
   const issuer = "https://issuer.example/tenant";
   const pi = await host({
     behaviour: { iss: issuer, metadata: (usual) => ({ ...usual, issuer }) },
@@ -229,7 +233,9 @@ test("several servers, another issuer -> the host chooses, is asked, refuses, ag
   await expectSaidNoSecret(pi, true);
 });
 
-test("no answer -> the sign-in ends by its time limit, and the next one begins", async () => {
+test("no answer -> the sign-in ends by its time limit, and the next one begins", {
+  tags: "thorough",
+}, async () => {
   // Pi itself passes no limits on.
   const impatient = (at: PiHome): Promise<string> => changedExtension(at, "=5*6e4", "=1");
   const pi = await host({ extension: impatient });

@@ -1,6 +1,7 @@
 /** Owns: the conformance suite's scenarios about skills (SEP-2640) with the real Pi as the client, in print mode. */
 import { expect, test } from "vitest";
 import { startCli } from "../cli/support.ts";
+import { family } from "../support/long.ts";
 import { type ModelTurn, toolResultTexts } from "../support/model.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { playScenario } from "./conformance-support.ts";
@@ -33,11 +34,13 @@ test("found and not loaded -> the suite sees a list and no read", async () => {
   expect(statuses).toEqual(["SUCCESS"]);
 });
 
-test.each([
-  ["digest", "its SHA-256 is not the one that was listed"],
-  ["size", "bytes in place of the"],
-  ["frontmatter", "its frontmatter is not the one that was listed"],
-])(
+test.each(
+  family([
+    ["digest", "its SHA-256 is not the one that was listed"],
+    ["size", "bytes in place of the"],
+    ["frontmatter", "its frontmatter is not the one that was listed"],
+  ]),
+)(
   "another %s than was listed, and a model that goes on -> refused, and no other file is read",
   async (what, problem) => {
     const { statuses, texts } = await play(`sep-2640-client-verify-${what}`, [

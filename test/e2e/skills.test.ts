@@ -261,7 +261,9 @@ describe("the conversation, not the process, decides", () => {
     expect(forked.texts.join("\n")).toContain("bash was not run");
   });
 
-  test("another Pi goes on with a session whose skill waits for a yes -> it asks; after a compaction nothing does", async () => {
+  test("another Pi goes on with a session whose skill waits for a yes -> it asks; after a compaction nothing does", {
+    tags: "thorough",
+  }, async () => {
     const first = await anotherSession();
     await answering(first, [select(SKILL), bash("echo one")], LOAD, "No");
     const sessionFile = await fileOf(first);
@@ -305,7 +307,9 @@ test("its command while the model works, then a compaction that keeps its text -
   expect(texts.join("\n")).toContain("bash was not run");
 });
 
-test("a kept yes -> loaded without a question, and what it leads to is refused, in a codemode script too; a changed file asks again", async () => {
+test("a kept yes -> loaded without a question, and what it leads to is refused, in a codemode script too; a changed file asks again", {
+  tags: "thorough",
+}, async () => {
   const pi = await anotherSession();
   await answering(pi, [select(SKILL)], "Load it always, until it changes");
   const code = `try { return await tools.bash({ command: "echo ran" }); } catch (error) { return String(error.message); }`;
@@ -329,35 +333,39 @@ test("a kept yes -> loaded without a question, and what it leads to is refused, 
   expect(changed.texts[0]).toContain("the user said no");
 });
 
-test.skipIf(!hasTmux())("in a terminal -> found, asked, loaded, a file read, bash asked once", async () => {
-  const { at } = await served({ docs: {} });
-  const turns = [
-    searchFor("fill a PDF form"),
-    select(SKILL),
-    call(SKILL, { file: "references/FORMS.md" }),
-    bash("echo one"),
-    bash("echo two"),
-  ];
-  const terminal = await openTerminal({
-    home: at,
-    model: await model([...turns, { text: "all done." }]),
-    extension: ENTRY,
-    columns: 100,
-    rows: 40,
-  });
-  onCleanup(() => terminal.close());
-  await terminal.until(/MCP: .*1 server ready · 1 tool/);
-  await terminal.prompt("go");
-  await terminal.until(
-    /Load the skill pdf-processing of the MCP server docs\?[\s\S]*Load it for this session/,
-  );
-  await terminal.press("Down");
-  await terminal.press("Enter");
-  await terminal.until(
-    /Run bash\? The skill pdf-processing[\s\S]*\$ echo one[\s\S]*for the rest of this session/,
-  );
-  await terminal.press("Down");
-  await terminal.press("Enter");
-  const end = await terminal.until(/all done\./);
-  expect(end.join("\n")).toContain("two");
-});
+test.skipIf(!hasTmux())(
+  "in a terminal -> found, asked, loaded, a file read, bash asked once",
+  { tags: "thorough" },
+  async () => {
+    const { at } = await served({ docs: {} });
+    const turns = [
+      searchFor("fill a PDF form"),
+      select(SKILL),
+      call(SKILL, { file: "references/FORMS.md" }),
+      bash("echo one"),
+      bash("echo two"),
+    ];
+    const terminal = await openTerminal({
+      home: at,
+      model: await model([...turns, { text: "all done." }]),
+      extension: ENTRY,
+      columns: 100,
+      rows: 40,
+    });
+    onCleanup(() => terminal.close());
+    await terminal.until(/MCP: .*1 server ready · 1 tool/);
+    await terminal.prompt("go");
+    await terminal.until(
+      /Load the skill pdf-processing of the MCP server docs\?[\s\S]*Load it for this session/,
+    );
+    await terminal.press("Down");
+    await terminal.press("Enter");
+    await terminal.until(
+      /Run bash\? The skill pdf-processing[\s\S]*\$ echo one[\s\S]*for the rest of this session/,
+    );
+    await terminal.press("Down");
+    await terminal.press("Enter");
+    const end = await terminal.until(/all done\./);
+    expect(end.join("\n")).toContain("two");
+  },
+);

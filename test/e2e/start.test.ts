@@ -253,7 +253,9 @@ describe("a session that had activated tools, resumed", () => {
     },
   );
 
-  test("names that are cut or repaired, with each toolPrefix, snapshot and cache deleted -> declared, and called by the server's own names", async () => {
+  test("names that are cut or repaired, with each toolPrefix, snapshot and cache deleted -> declared, and called by the server's own names", {
+    tags: "thorough",
+  }, async () => {
     const tools = ["my.dotted tool", "plain", `long_${"x".repeat(195)}`];
     const prefixes = { "a-mcp": "server", "b-mcp": "short", "c-mcp": "mcp", "d-mcp": "none" } as const;
     const wanted = Object.entries(prefixes).flatMap(([server, prefix]) =>
@@ -348,6 +350,7 @@ test.each<[string[], string[], string[]]>([
   [["more"], ["own"], ["proj__own", "proj__work"]],
 ])(
   "switch_session from a folder with the direct tools %j of a server to one with %j of the same -> the first request has %j, byte for byte as that session had them, and a call runs",
+  { tags: "thorough" },
   async (here, there, names) => {
     const proj = (directTools: string[]) =>
       JSON.stringify({ mcpServers: { proj: live([], { TOOLS: "work,more,own" }, { directTools }) } });

@@ -117,7 +117,9 @@ const found = (await searchTools("count pages")).filter(({ name }) => name === "
 text("found " + found.length);
 return JSON.stringify(await tools.docs__count({}));`;
 
-test("off -> a script, a prompt, a resource, a skill and each list say so in a sentence with the way back, and nothing starts; on -> all of it works", async () => {
+test("off -> a script, a prompt, a resource, a skill and each list say so in a sentence with the way back, and nothing starts; on -> all of it works", {
+  tags: "thorough",
+}, async () => {
   const { file: skills, env } = oneFile("served-skills", join(root, "test/fixtures/servers/skills.mjs"));
   const pi = await turn(({ dir }) => ({
     mcp: {
@@ -192,7 +194,9 @@ test("off -> a script, a prompt, a resource, a skill and each list say so in a s
   expect(await command(pi, "/mcp resources everything")).toContain(ARCHITECTURE);
 });
 
-test("another branch, and a fork from before it was said -> off stays off there and when each is resumed; on in the fork, and a fork from before that -> on", async () => {
+test("another branch, and a fork from before it was said -> off stays off there and when each is resumed; on in the fork, and a fork from before that -> on", {
+  tags: "thorough",
+}, async () => {
   const pi = await turn({ mcp: { mcpServers: SERVERS } });
   const { rpc } = pi;
   const isOff = async (): Promise<void> => {
@@ -233,7 +237,9 @@ test("another branch, and a fork from before it was said -> off stays off there 
   await isOff();
 });
 
-test("its tools were declared, and the session is resumed while it is off: on -> the same are declared, of a search and direct ones, but none that the user has deactivated; also at the point where they left, and in a fork from there", async () => {
+test("its tools were declared, and the session is resumed while it is off: on -> the same are declared, of a search and direct ones, but none that the user has deactivated; also at the point where they left, and in a fork from there", {
+  tags: "thorough",
+}, async () => {
   const direct = live([], { TOOLS: "a,b,c" }, { directTools: true });
   const pi = await turn({ mcp: { mcpServers: { one: live(), direct } } });
   const { rpc } = pi;
@@ -263,7 +269,9 @@ test("its tools were declared, and the session is resumed while it is off: on ->
   expect(await declared()).toEqual(all);
 });
 
-test("print mode: what one run switches off, the run that goes on with its session does not have", async () => {
+test("print mode: what one run switches off, the run that goes on with its session does not have", {
+  tags: "thorough",
+}, async () => {
   const at = await home({ mcp: { mcpServers: SERVERS } });
   const run = async (prompt: string, args: string[]) => {
     const scripted = await model([searchFor("work"), { text: "done" }]);

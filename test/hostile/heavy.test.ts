@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { once } from "../e2e/support.ts";
-import { amount, repeats } from "../support/long.ts";
+import { amount, family, repeats } from "../support/long.ts";
 import { oneFile } from "../support/one-file.ts";
 import { LONG_TEST_MS } from "../support/patience.ts";
 import { clockSlowness, coreSlowness } from "../support/slowdown.ts";
@@ -174,11 +174,13 @@ test.each(NOTIFICATIONS)(
   LONG_TEST_MS,
 );
 
-test.each([
-  ["capabilities", sized(600_000, 900_000)],
-  ["tools", sized(600_000, 1_800_000)],
-  ["names", 300_000],
-])(
+test.each(
+  family<[string, number]>([
+    ["capabilities", sized(600_000, 900_000)],
+    ["tools", sized(600_000, 1_800_000)],
+    ["names", 300_000],
+  ]),
+)(
   "a server says %s when it connects, %i of them -> no other call is late, and its tool works",
   async (kind, number) => {
     const at = await startWith({ bad: { ...program("heavy.mjs", kind, String(number)), lifecycle: "lazy" } });

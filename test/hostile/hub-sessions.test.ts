@@ -240,7 +240,9 @@ describe("deaths", () => {
     await alive(peer);
   });
 
-  test("the last session is killed -> the server stays for its idle time, then it and the hub end", async () => {
+  test("the last session is killed -> the server stays for its idle time, then it and the hub end", {
+    tags: "thorough",
+  }, async () => {
     const home = await recordedHome();
     const hub = await startHub(home, { times: { endMs: 5_000, lookMs: 5_000 } });
     const session = startSession(home, [{ do: "hang" }], home.env);
@@ -340,7 +342,9 @@ describe("sessions", () => {
     },
   );
 
-  test("one that is far behind and reads slowly -> it gets all of a flood: only one that reads nothing is dropped", async () => {
+  test("one that is far behind and reads slowly -> it gets all of a flood: only one that reads nothing is dropped", {
+    tags: "thorough",
+  }, async () => {
     const home = await hubHome();
     await startHub(home);
     const slow = await joined(home);
@@ -426,7 +430,9 @@ describe("sessions", () => {
     },
   );
 
-  test("messages of 60 MB to and from the server -> whole, and another session's calls are answered meanwhile", async () => {
+  test("messages of 60 MB to and from the server -> whole, and another session's calls are answered meanwhile", {
+    tags: "thorough",
+  }, async () => {
     const home = await hubHome();
     await startHub(home);
     const [one, two] = await Promise.all([joined(home), joined(home)]);

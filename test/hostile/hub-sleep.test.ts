@@ -10,6 +10,7 @@ import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { hubHome, hubLog, reportOf, startHub, startSession } from "../support/hub.ts";
 import { attach, joined } from "../support/hub-peer.ts";
+import { family } from "../support/long.ts";
 import { waitGone } from "../support/processes.ts";
 
 /** Of the hub. It looks far more often than it sleeps, and ends a while after the first session could have come. */
@@ -81,11 +82,13 @@ test("the hub sleeps beyond the idle time of a server without sessions, and a se
 });
 
 describe("clocks of the hub that jump by hours", () => {
-  test.each<[string, number]>([
-    ["forwards", 5],
-    ["backwards", -5],
-    ["to and fro", 0],
-  ])("%s -> sessions are served, an idle server and the hub end in their time", async (_where, hours) => {
+  test.each(
+    family<[string, number]>([
+      ["forwards", 5],
+      ["backwards", -5],
+      ["to and fro", 0],
+    ]),
+  )("%s -> sessions are served, an idle server and the hub end in their time", async (_where, hours) => {
     const home = await hubHome();
     const preload = join(home.agentDir, "jumps.mjs");
     // The clock of the day jumps both ways; the one that only goes on jumps as on systems where it counts the sleep.

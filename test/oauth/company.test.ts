@@ -204,7 +204,9 @@ test("a sign-out -> it ends for all servers and all sessions; the tokens are rev
   expect(await (await at.runtime.ask("signOut", { server: "wiki" })).text).toBe("wiki is not signed in.");
 });
 
-test("somebody else signs in between two calls of another session -> its next call goes out for that person", async () => {
+test("somebody else signs in between two calls of another session -> its next call goes out for that person", {
+  tags: "thorough",
+}, async () => {
   const { idp, docs, at, signIn, beside, call } = await company();
   await signIn();
   const other = await beside();
@@ -261,7 +263,9 @@ test("oidc-provider as the identity provider -> its ID token counts, also after 
   await expectNoSecret({ at, place: at }, oidc.secrets);
 });
 
-test("no browser here, and the identity provider offers codes -> the user signs in at another device", async () => {
+test("no browser here, and the identity provider offers codes -> the user signs in at another device", {
+  tags: "thorough",
+}, async () => {
   const { idp, signIn, call } = await company();
   idp.server.behaviour = { ...idp.server.behaviour, device: (answer) => answer };
   const { server } = idp;

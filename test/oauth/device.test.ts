@@ -92,7 +92,9 @@ test("oidc-provider: the code is entered at its page -> signed in; signed out, a
   await expectNoSecret({ at, place }, oidc.secrets);
 });
 
-test("oidc-provider with keys (DPoP): the page that has the code already -> tokens that are bound", async () => {
+test("oidc-provider with keys (DPoP): the page that has the code already -> tokens that are bound", {
+  tags: "thorough",
+}, async () => {
   const { signIn, place } = await oidcStory({ device: true, binding: {}, nonces: true });
   const { says } = await signIn({ enter: ({ urlWithCode = "" }) => browse(urlWithCode, undefined, {}) });
   expect(says).toBe("signed in");
@@ -101,6 +103,7 @@ test("oidc-provider with keys (DPoP): the page that has the code already -> toke
 
 test.each([true, false])(
   "oidc-provider: the package's client metadata document, published (by a device: %s) -> signed in, and nothing is registered",
+  { tags: "thorough" },
   async (device) => {
     const id = "https://company.example/oauth-client.json";
     const written = JSON.parse(await readFile(join(root, "oauth-client.json"), "utf8"));

@@ -133,7 +133,9 @@ test("a bearer token in the place of a bound one -> the sign-in fails, and nothi
   expect(sent).toEqual([]);
 });
 
-test("oauth.dpop is set later -> neither the bearer sign-in nor tokens.json is sent any more", async () => {
+test("oauth.dpop is set later -> neither the bearer sign-in nor tokens.json is sent any more", {
+  tags: "thorough",
+}, async () => {
   const story = await signedIn();
   await writeGiven(story, JSON.stringify({ access_token: "given-token" }));
   const next = await story.again();

@@ -29,6 +29,7 @@ test.each([
   ["2 processes, tokens that are bound to a key", 2, { binding: { nonceUses: 20 }, nonces: true }],
 ] as const)(
   "%s, one sign-in, tokens of a moment -> no token is used twice, the sign-in lives",
+  { tags: "thorough" },
   async (_what, processes, more) => {
     const { oidc, place, signIn, guarded } = await oidcStory({ tokenMs: TOKEN_MS, ...more });
     expect((await signIn()).says).toBe("signed in");
@@ -157,6 +158,7 @@ test.each<[string, string, Behaviour]>([
   ["another device", "device", { device: (answer) => answer }],
 ])(
   "a sign-in waits for %s, and the user signs in in another session -> it ends as signed in",
+  { tags: "thorough" },
   async (_what, kind, behaviour) => {
     const [first, second] = await twoSessions(behaviour);
     const step = await second.at.runtime.ask("signIn", { server: SERVER });

@@ -1,6 +1,6 @@
 /**
- * Owns: how much a repeated proof does. By default a repetition runs seldom, an amount is small, and a family of rows
- * runs one of them. `.ci/run` sets `ALL_ROWS`; `npm run test:long` sets all variables of `test/long.env`.
+ * Owns: how much a repeated proof does. By default a repetition runs seldom, an amount is small, a family of rows runs
+ * one of them, and no second proof runs. `ALL_ROWS=1` runs them; `npm run test:long` sets all variables of `test/long.env`.
  */
 
 /**
@@ -16,6 +16,12 @@ export function repeats(variable: string, small: number): number {
 
 /** True under `ALL_ROWS=1`. */
 export const ALL_ROWS = repeats("ALL_ROWS", 0) > 0;
+
+/**
+ * The tag of a second proof: its rule has another test, of the unit, in a worker thread or in the real Pi, and a run in
+ * which somebody waits for the result does not pay for both. The tagged tests run under `ALL_ROWS=1`.
+ */
+export const THOROUGH = "thorough";
 
 /** An amount of random cases: `whole` under `ALL_ROWS=1`, else `small`. */
 export const amount = (small: number, whole: number): number => (ALL_ROWS ? whole : small);

@@ -90,7 +90,9 @@ describe("a cache that cannot be written", () => {
     expect(await warnings(at, (line) => problem.test(line))).toHaveLength(1);
   });
 
-  test("a folder, but writable again before the session ends -> one line in the log, contains the learned tools", async () => {
+  test("a folder, but writable again before the session ends -> one line in the log, contains the learned tools", {
+    tags: "thorough",
+  }, async () => {
     const place = await createPlace();
     await mkdir(cacheFile(place));
     const at = await startUsual(place);

@@ -48,7 +48,9 @@ const isHub = (command: string): boolean => command.includes("hub.js");
 
 const mebibytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 
-test(`${CALLS} calls to ${SERVERS} servers, servers and the worker killed at random -> each settles once, with its own result`, async () => {
+test(`${CALLS} calls to ${SERVERS} servers, servers and the worker killed at random -> each settles once, with its own result`, {
+  tags: "thorough",
+}, async () => {
   const random = createRandom(20_261_121);
   const place = await createPlace();
   const names = Array.from({ length: SERVERS }, (_, i) => `s${i}`);

@@ -52,7 +52,9 @@ describe("startRuntimeLater", () => {
     await expect(runtime.ask("status", {})).rejects.toMatchObject({ code: "runtime_stopped" });
   });
 
-  test("many at once, as subagents have them -> no more listeners for the end of the process, of which Node would warn", async () => {
+  test("many at once, as subagents have them -> no more listeners for the end of the process, of which Node would warn", {
+    tags: "thorough",
+  }, async () => {
     const one = start();
     await one.runtime.ask("status", {});
     const listeners = process.listenerCount("exit");
@@ -117,7 +119,7 @@ describe("prepareRuntime", () => {
     expect(await threads()).toBe(2);
   });
 
-  test("a runtime with another log -> a thread of its own", async () => {
+  test("a runtime with another log -> a thread of its own", { tags: "thorough" }, async () => {
     prepareRuntime(join(folder, "of another home"));
     const { runtime } = start("own");
     expect((await runtime.ask("status", {})).servers).toEqual([]);

@@ -321,6 +321,7 @@ describe("a keep-alive server", () => {
 // Windows has no SIGSTOP.
 test.skipIf(process.platform === "win32")(
   "servers that hang, each in its way -> the next call has a new process, the log says why; one that is slow stays",
+  { tags: "thorough" },
   async () => {
     const names = ["blocks", "deaf", "stopped", "slow"];
     const at = await start(

@@ -285,7 +285,9 @@ describe("messages that are not answers", () => {
 });
 
 describe("a list over the limit of kept bytes", () => {
-  test("four pages of tools, together more than 32 MiB -> the first 32 MiB can be called, the log names the others", async () => {
+  test("four pages of tools, together more than 32 MiB -> the first 32 MiB can be called, the log names the others", {
+    tags: "thorough",
+  }, async () => {
     const at = await start({ s: fixture("many-tools.mjs", { PAGES: "4", SIZE: String(sized(88, 100)) }) });
     const { toolCount, state } = await at.settled("s");
     expect(state).toBe("connected");

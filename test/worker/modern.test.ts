@@ -311,7 +311,9 @@ test("stdio, auto, a server of the old era -> nothing is asked before its handsh
   expect(await askedOver(file("legacy-exits"))).toEqual(["initialize notifications/initialized tools/list"]);
 });
 
-test("stdio, remembered as modern, and legacy-exits or legacy-silent at the probe -> the old era after it", async () => {
+test("stdio, remembered as modern, and legacy-exits or legacy-silent at the probe -> the old era after it", {
+  tags: "thorough",
+}, async () => {
   const place = await createPlace();
   const ERAS = ["legacy-exits", "legacy-silent"];
   const file = (era: string): string => join(place.cwd, era);

@@ -48,7 +48,9 @@ async function session(more = {}): Promise<Started> {
 const statusOf = async ({ runtime }: Started, name = "slow"): Promise<ServerStatus | undefined> =>
   (await runtime.ask("status", {})).servers.find((server) => server.name === name);
 
-test("a slow registry -> npm is named with the seconds and the files, the start's own limit begins with the program, the server connects", async () => {
+test("a slow registry -> npm is named with the seconds and the files, the start's own limit begins with the program, the server connects", {
+  tags: "thorough",
+}, async () => {
   registry.behave(() => ({ delayMs: 1_500 }));
   const at = await session({ startupTimeoutMs: 2_500 });
   const waited: string[] = [];

@@ -185,7 +185,9 @@ const LINES = [
   { line: "semver@latest 3.2.1", output: "3.2.1", version: /^7\.\d+\.\d+$/ },
 ].slice(0, amount(2, 4));
 
-test("lines of npx -> each program is in a version of the range or none, and the same as npx itself starts if that is compared", async () => {
+test("lines of npx -> each program is in a version of the range or none, and the same as npx itself starts if that is compared", {
+  tags: "thorough",
+}, async () => {
   const launches = await Promise.all(LINES.map(({ line }) => npx(line.split(" "))));
   expect(notes).toEqual([]);
   for (const [row, { line, output, version }] of LINES.entries()) {
@@ -206,7 +208,9 @@ test("lines of npx -> each program is in a version of the range or none, and the
   expect(notes).toEqual([expect.stringMatching(/semver 5\.0\.0 is installed, \^6 is wanted$/)]);
 });
 
-test("an exact version in npm's cache, by npm exec and by npx -> for 24 hours no npm, no install as long as the package is there", async () => {
+test("an exact version in npm's cache, by npm exec and by npx -> for 24 hours no npm, no install as long as the package is there", {
+  tags: "thorough",
+}, async () => {
   const exec = { command: "npm", args: ["exec", "--yes", "--", "semver@7.7.2", "v1.2.3"] };
   const options = {
     server: "x",

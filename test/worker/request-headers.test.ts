@@ -262,7 +262,9 @@ function isSignedForAws({ http, path, headers }: Asked, body: string, host: stri
   return hmac(key, text).toString("hex") === signature;
 }
 
-test("the example of docs/sign-in.md -> a server that checks SigV4 accepts each request", async () => {
+test("the example of docs/sign-in.md -> a server that checks SigV4 accepts each request", {
+  tags: "thorough",
+}, async () => {
   const page = await readFile(join(root, "docs", "sign-in.md"), "utf8");
   const [, program = ""] = /<!-- example: sigv4 -->\s+```js\n(.+?)```/s.exec(page) ?? [];
   const folder = await makeTempFolder("pmt-sigv4");

@@ -157,7 +157,9 @@ describe("a connection worker that breaks", () => {
     await expect(at.runtime.ask("status", {})).rejects.toMatchObject({ code: "runtime_stopped" });
   });
 
-  test("while servers connect -> no process of the first worker is left, the next worker connects all", async () => {
+  test("while servers connect -> no process of the first worker is left, the next worker connects all", {
+    tags: "thorough",
+  }, async () => {
     const place = await createPlace();
     const names = Array.from({ length: sized(5, 10) }, (_, i) => `s${i}`);
     const servers = Object.fromEntries(names.map((name) => [name, fixture("ignores-end.mjs")]));
@@ -186,6 +188,7 @@ describe("a connection worker that breaks", () => {
 
   test.skipIf(process.platform === "win32")(
     "stopped while the worker is in native code, which cannot be interrupted -> settles, no process is left",
+    { tags: "thorough" },
     async () => {
       const { at, open } = await startStubborn();
       const fifo = join(at.agentDir, "mcp-threads.log.fifo");
@@ -340,6 +343,7 @@ describe("the packed workers (built)", () => {
     ["deleted with the whole package", (folder) => rm(folder, { recursive: true })],
   ])(
     "the file of the thread for long messages is %s -> kept files read them, no worker ends, an open call is answered",
+    { tags: "thorough" },
     async (_name, change) => {
       const place = await createPlace();
       const { folder, code, workerUrl } = await copyOfWorkers(place);
@@ -400,7 +404,9 @@ describe("the packed workers (built)", () => {
     return at;
   }
 
-  test("the cache worker's file is replaced by that of another version -> its own makes each index, no worker ends", async () => {
+  test("the cache worker's file is replaced by that of another version -> its own makes each index, no worker ends", {
+    tags: "thorough",
+  }, async () => {
     const another = (folder: string) => writeFile(join(folder, "cache.js"), "throw new Error('another')");
     const at = await addServers(another, (_at, added) => added > 2);
     expect(at.crashes).toEqual([]);
@@ -408,10 +414,12 @@ describe("the packed workers (built)", () => {
     expect(await at.log()).not.toContain("cache worker failed");
   });
 
-  test.each<[string, (folder: string) => Promise<unknown>]>([
-    ["the file of its thread", (folder) => rm(join(folder, "worker.js"))],
-    ["the whole package", (folder) => rm(folder, { recursive: true })],
-  ])("the cache worker needs what is gone, %s -> another worker makes the index", async (_what, change) => {
+  test.each(
+    family<[string, (folder: string) => Promise<unknown>]>([
+      ["the file of its thread", (folder) => rm(join(folder, "worker.js"))],
+      ["the whole package", (folder) => rm(folder, { recursive: true })],
+    ]),
+  )("the cache worker needs what is gone, %s -> another worker makes the index", async (_what, change) => {
     const at = await addServers(change, ({ crashes }) => crashes.length > 0);
     expect(at.crashes).toMatchObject([{ reason: "exit code 1", givenUp: false }]);
   });

@@ -88,7 +88,9 @@ test("hub stop of one server -> its sessions lose it, and what was ended is told
   expect((await statusOf(at))?.pid).not.toBe(pid);
 });
 
-test("two sessions with another variable -> the doctor names the variable, and not its values", async () => {
+test("two sessions with another variable -> the doctor names the variable, and not its values", {
+  tags: "thorough",
+}, async () => {
   const place = await hubPlace();
   const openWith = async (value: string): Promise<Started> => {
     vi.stubEnv("PMT_MODE", value);
@@ -116,7 +118,9 @@ test("the hub's folder belongs to a file of another kind -> own server, and the 
   await expect(at.runtime.ask("hub", {})).rejects.toMatchObject({ code: "bad_config" });
 });
 
-test("calls that wait for a call of another session -> told so, sent later than their limit allows; one that is given up is not sent", async () => {
+test("calls that wait for a call of another session -> told so, sent later than their limit allows; one that is given up is not sent", {
+  tags: "thorough",
+}, async () => {
   const place = await hubPlace();
   const record = join(place.cwd, "record");
   const limitMs = 2_000;

@@ -67,6 +67,7 @@ async function residentOf(pid: number): Promise<number> {
 }
 
 test(`${SESSIONS} sessions of ${SERVERS.length} shared servers for ${SOAK_MS} ms, deaths at random -> each answer is the call's own, no call runs twice, no process is left, the hub does not grow`, {
+  tags: "thorough",
   timeout: SOAK_MS + 240_000,
 }, async () => {
   const agentDir = await makeTempFolder("pmt-soak");

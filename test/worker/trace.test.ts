@@ -117,7 +117,9 @@ describe("the file", () => {
   const traced = (place?: Place) =>
     start({ odd: fixture("odd-words.mjs", {}, { trace: true, lifecycle: "lazy" }) }, place ? { place } : {});
 
-  test("a server that tells much -> at most 8 MiB and the same before it, and what is left out is counted", async () => {
+  test("a server that tells much -> at most 8 MiB and the same before it, and what is left out is counted", {
+    tags: "thorough",
+  }, async () => {
     // The server connects at the start, and its lines must not fall into the writing of this file.
     const place = await createPlace();
     await writeFile(join(place.agentDir, TRACE), "x".repeat(8 * MEBIBYTE - 10));
