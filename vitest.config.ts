@@ -64,8 +64,8 @@ const OWN_COMPILE_CACHE = ["test/worker/compile-cache.test.ts"];
  * about the key `shared` itself (panel). `ALL_ROWS=1` runs more of them, the long run all.
  */
 const STDIO = [
-  ...["stdio", "failures"],
-  ...(ALL_ROWS ? ["modern-stdio", "lifecycle", "messages", "chaos"] : []),
+  "failures",
+  ...(ALL_ROWS ? ["stdio", "modern-stdio", "lifecycle", "messages", "chaos"] : []),
   ...(process.env.SHARED_SOAK_MS === undefined
     ? []
     : [

@@ -16,7 +16,9 @@ const CALL = ["call", "ours", "show", "text=x"];
 const text = (at: PiHome): Promise<string> => readFile(at.mcpFile, "utf8");
 
 describe("servers of a project", () => {
-  test("the configuration is newer than what is known -> a new server is asked; one of a project needs trust and consent", async () => {
+  test("the configuration is newer than what is known -> a new server is asked; one of a project needs trust and consent", {
+    tags: "thorough",
+  }, async () => {
     const at = await makeHome({ mcp: { mcpServers: { odd: shows } } });
     const cli = (args: readonly string[]): Promise<Run> => runCli(at, args);
     const log = (): Promise<string> => readFile(join(at.agentDir, "mcp-threads.log"), "utf8");
@@ -134,7 +136,9 @@ describe("servers of packages and of folders above", () => {
     });
   });
 
-  test("a folder above: --yes allows its server once for the repository; disable and remove change the file of that folder", async () => {
+  test("a folder above: --yes allows its server once for the repository; disable and remove change the file of that folder", {
+    tags: "thorough",
+  }, async () => {
     const at = await makeHome({
       files: { ".mcp.json": { mcpServers: { ours: shows } }, ".git/HEAD": "", "deep/er/x": "" },
     });
@@ -203,7 +207,9 @@ describe("commands that write the files", () => {
     expect(JSON.parse(await readFile(clone, "utf8"))).toEqual({ mcpServers: {} });
   });
 
-  test("import shows what there is, and takes over what is named; a copy needs a yes", async () => {
+  test("import shows what there is, and takes over what is named; a copy needs a yes", {
+    tags: "thorough",
+  }, async () => {
     const at = await makeHome({ mcp: { mcpServers: {} } });
     const servers = { mcpServers: { other: shows } };
     await writeFile(join(at.dir, ".claude.json"), JSON.stringify(servers));

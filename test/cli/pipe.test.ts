@@ -48,7 +48,9 @@ beforeAll(async () => {
   listed = await cli(["list"]);
 });
 
-test("the token of serve --http in the environment -> no server gets it, and the one whose entry asks for it does", async () => {
+test("the token of serve --http in the environment -> no server gets it, and the one whose entry asks for it does", {
+  tags: "thorough",
+}, async () => {
   const token = "t".repeat(40);
   const own = { PI_MCP_THREADS_TOKEN: "$env:PI_MCP_THREADS_TOKEN" };
   const tries = fixtureServer("tries.mjs");
@@ -88,7 +90,7 @@ describe("list", () => {
 });
 
 describe("prompts", () => {
-  test("prompt prints its text; complete prints what the server suggests", async () => {
+  test("prompt prints its text; complete prints what the server suggests", { tags: "thorough" }, async () => {
     const text = await cli(["prompt", "every", "args-prompt", "city=Rome"]);
     expect(text).toMatchObject({ code: 0, stdout: "What's weather in Rome?\n" });
     const words = ["department=Engineering", "name=A"];
@@ -209,7 +211,9 @@ describe("call", () => {
     expect(run.stdout).not.toContain(bytes.toString("base64").slice(0, 40));
   });
 
-  test("logs --follow shows what another command writes; that one has its arguments from stdin, and gives with --json the result as the server sent it", async () => {
+  test("logs --follow shows what another command writes; that one has its arguments from stdin, and gives with --json the result as the server sent it", {
+    tags: "thorough",
+  }, async () => {
     const { child, ended } = startCli(home, ["logs", "odd", "--lines", "1", "--follow"]);
     const seen = (): Promise<string> =>
       new Promise((resolve) => child.stdout?.once("data", (data) => resolve(String(data))));
@@ -430,7 +434,7 @@ describe("the reader ends early", () => {
   });
 });
 
-test("the first examples of the page run as they are written", async () => {
+test("the first examples of the page run as they are written", { tags: "thorough" }, async () => {
   const page = await readFile(join(CLI, "..", "..", "docs", "command-line.md"), "utf8");
   const [, block = ""] = /```sh\n([\s\S]*?)```/.exec(page) ?? [];
   const examples = block.trim().split("\n");

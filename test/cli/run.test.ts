@@ -11,6 +11,7 @@ import { text } from "node:stream/consumers";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { forWholeFile } from "../support/cleanup.ts";
 import { hasTmux } from "../support/has-program.ts";
+import { family } from "../support/long.ts";
 import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
@@ -103,7 +104,7 @@ function expectTries({ stdout }: Run, tries: readonly Try[]): void {
   expect(lines).toEqual(tries.map(([what, , out]) => expect.stringMatching(`^${what}: ${out.source}$`)));
 }
 
-describe.each(USERS)("as %s", (user) => {
+describe.each(family(USERS))("as %s", (user) => {
   test("without options: keys, home, agents and processes are hidden; input, output and exit code go through", async () => {
     const tries: Try[] = [
       ["a key", "cat ~/.ssh/id 2>/dev/null || echo hidden", /hidden/],

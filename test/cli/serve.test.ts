@@ -237,7 +237,9 @@ describe("the SDK's client", () => {
 });
 
 describe("the configuration", () => {
-  test("--mcp-servers -> these alone are found and called; after the end of stdin none of them is left", async () => {
+  test("--mcp-servers -> these alone are found and called; after the end of stdin none of them is left", {
+    tags: "thorough",
+  }, async () => {
     const own = await makeHome();
     await writeFile(own.mcpFile, await readFile(home.mcpFile));
     const agent = await sdkAgent(own, ["--mcp-servers", "people,gated"]);

@@ -127,7 +127,9 @@ describe("a server that wants a sign-in", () => {
     expect(refused.stderr).toMatch(/offers no sign-in with a code for another device/);
   });
 
-  test("the page of another server -> named with who gets the code; without a person refused, also with --yes", async () => {
+  test("the page of another server -> named with who gets the code; without a person refused, also with --yes", {
+    tags: "thorough",
+  }, async () => {
     const { home, trusted } = await openPlace();
     trusted.behaviour.metadata = (metadata) => ({
       ...metadata,

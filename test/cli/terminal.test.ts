@@ -158,7 +158,9 @@ describe("questions", () => {
     expect(screen).toContain('"age":30');
   });
 
-  test("a server wants a model, four times -> one line says that only Pi has one, and its question is asked", async () => {
+  test("a server wants a model, four times -> one line says that only Pi has one, and its question is asked", {
+    tags: "thorough",
+  }, async () => {
     const messages = [{ role: "user", content: { type: "text", text: "Hi?" } }];
     await home.writeFile(
       "prompt",

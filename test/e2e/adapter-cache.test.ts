@@ -136,7 +136,9 @@ test(`a cache that pi-mcp-adapter ${ADAPTER_VERSION} ${when} -> it is read, used
   await expectOneTooMany(at);
 });
 
-test("pi-mcp-adapter beside this extension, with a snapshot and proxyTool -> the same notice", async () => {
+test("pi-mcp-adapter beside this extension, with a snapshot and proxyTool -> the same notice", {
+  tags: "thorough",
+}, async () => {
   const one = fixtureServer("live.mjs");
   const at = await home({ mcp: { mcpServers: { one }, settings: { proxyTool: true } } });
   // A run that waits for the tools leaves a snapshot. The first request of it may come before the settings are known.

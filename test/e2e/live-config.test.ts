@@ -225,7 +225,9 @@ describe("an edit while calls are in flight", () => {
     expectClean(pi);
   });
 
-  test("only the order of toolExposure changed -> the tool that is hidden now is not called, the same process runs", async () => {
+  test("only the order of toolExposure changed -> the tool that is hidden now is not called, the same process runs", {
+    tags: "thorough",
+  }, async () => {
     const env = { TOOLS: "work,delete_all" };
     const ruled = (toolExposure: object) => ({ mcpServers: { s: live([], env, { toolExposure }) } });
     const pi = await openShared(ruled({ "*": "direct", "delete_*": "hidden" }));
@@ -336,7 +338,9 @@ describe("/mcp enable, disable and edit of the user's own file", () => {
 });
 
 describe("commands about a project's servers", () => {
-  test("disable and enable, a project's files override other keys -> the user's file changes and stays on one line, or the file that sets `enabled`; with --project only the project's file", async () => {
+  test("disable and enable, a project's files override other keys -> the user's file changes and stays on one line, or the file that sets `enabled`; with --project only the project's file", {
+    tags: "thorough",
+  }, async () => {
     const text = JSON.stringify({ mcpServers: { s: live() } });
     const project = {
       ".mcp.json": '{"mcpServers": {"s": {"lifecycle": "eager"}}}',
@@ -444,7 +448,9 @@ describe("other sources", () => {
     return pi;
   });
 
-  test("imported servers -> they get the values that their own program would give", async () => {
+  test("imported servers -> they get the values that their own program would give", {
+    tags: "thorough",
+  }, async () => {
     const pi = await sources();
     await pi.prompt(searchFor("select:codex__work,vscode__work"));
     expect(await pi.ask("codex__work")).toMatchObject({ argv: [`~/${variable("X")}`], token: hash(token) });
@@ -454,7 +460,9 @@ describe("other sources", () => {
     expectClean(pi);
   });
 
-  test("servers that another extension registers -> they connect, change and end with its registrations", async () => {
+  test("servers that another extension registers -> they connect, change and end with its registrations", {
+    tags: "thorough",
+  }, async () => {
     const pi = await sources();
     await pi.prompt(searchFor("select:first__work,own__work"));
     expect((await pi.ask("first__work")).argv).toEqual(["one"]);

@@ -57,7 +57,9 @@ test("an empty snapshot, a server is added with /mcp add before the first reques
   expect(newsIn(first)).toEqual([]);
 });
 
-test("a server is added by an edit between two sessions -> the first description names it beside the known one, in print mode too", async () => {
+test("a server is added by an edit between two sessions -> the first description names it beside the known one, in print mode too", {
+  tags: "thorough",
+}, async () => {
   const at = await home({ mcp: { mcpServers: { one: live() } } });
   const run = async (): Promise<ModelRequest | undefined> => {
     const scripted = await model([searchFor("work")]);
@@ -114,7 +116,7 @@ test("after the first request: added, with other tools, removed -> each is told 
   expect(await readFile(file, "utf8")).not.toContain('"toolsRemoved":[{');
 });
 
-test("a server that could not start works later -> its tools are told", async () => {
+test("a server that could not start works later -> its tools are told", { tags: "thorough" }, async () => {
   const pi = await turn((at) => ({
     mcp: {
       mcpServers: {

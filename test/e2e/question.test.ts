@@ -69,7 +69,9 @@ async function readAll(pi: Opened & { from: number }): Promise<{ last: RpcDialog
   return { last, text };
 }
 
-test("headers, a token and a default -> the question says which variables are sent where", async () => {
+test("headers, a token and a default -> the question says which variables are sent where", {
+  tags: "thorough",
+}, async () => {
   const docs = {
     url: "https://docs.example.com/mcp",
     headers: {

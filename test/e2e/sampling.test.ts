@@ -86,7 +86,7 @@ test("server-everything asks the model -> after a yes it gets the answer, and th
     .toMatch(/real got an answer of \S+, which read/);
 });
 
-test("the answer is read first -> it is given, or kept", async () => {
+test("the answer is read first -> it is given, or kept", { tags: "thorough" }, async () => {
   const at = await session();
   const given = await run(at, [asking(), { text: "Blue." }], REVIEW, GIVE);
   expect(given.dialogs[1]?.title).toMatch(/^Give this answer to the MCP server q\?\n\S+:\n│ Blue\.$/);

@@ -267,7 +267,9 @@ describe("the proxy tool", () => {
   const STATUS =
     /^MCP: 1\/2 servers, 2 tools\nfs: connected, 2 tools\nbad: (?:failed|connecting), tools unknown/;
 
-  test("without a snapshot -> declared when the settings are known, in place of ToolSearch; then one call of each mode in the next session works", async () => {
+  test("without a snapshot -> declared when the settings are known, in place of ToolSearch; then one call of each mode in the next session works", {
+    tags: "thorough",
+  }, async () => {
     const pi = await turn({ mcp: { mcpServers: servers, settings: { proxyTool: true } } });
     // `/mcp` answers when the configuration has been read; the first prompt waits for that only a limited time.
     await pi.status();

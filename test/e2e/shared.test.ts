@@ -238,9 +238,7 @@ describe("two sessions at once", () => {
   });
 
   // The last test of two, because it ends one of them.
-  test("a session is killed while both call -> the other's call is answered, by the same process", {
-    tags: "thorough",
-  }, async () => {
+  test("a session is killed while both call -> the other's call is answered, by the same process", async () => {
     const [a, b] = await two({ s: shared() });
     const { at } = a;
     const { pid } = await a.ask("s__work");

@@ -251,7 +251,9 @@ test("no answer -> the sign-in ends by its time limit, and the next one begins",
   expect(await stored(pi)).toEqual([]);
 });
 
-test("autoAuth -> a call starts the sign-in and waits for it; after Cancel calls fail and ask no more", async () => {
+test("autoAuth -> a call starts the sign-in and waits for it; after Cancel calls fail and ask no more", {
+  tags: "thorough",
+}, async () => {
   const pi = await host({ settings: { autoAuth: true } });
   // The tool is known only after a first sign-in.
   const first = pi.command("/mcp auth web");

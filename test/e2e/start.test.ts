@@ -285,7 +285,9 @@ describe("a session that had activated tools, resumed", () => {
   });
 });
 
-test("a session that had a tool which its server keeps for its own pages since, resumed -> the call says why and does not run, and the tool is gone", async () => {
+test("a session that had a tool which its server keeps for its own pages since, resumed -> the call says why and does not run, and the tool is gone", {
+  tags: "thorough",
+}, async () => {
   const s = fixtureServer("signs.mjs", { STATE: "~/turned" });
   const pi = await turn({ mcp: { mcpServers: { s } } });
   const { requests } = await ask(pi, searchFor("select:s__turned"), call("s__turned", {}));
@@ -298,7 +300,9 @@ test("a session that had a tool which its server keeps for its own pages since, 
     names = (await ask(pi)).requests.at(-1)?.toolNames ?? [];
 });
 
-test("new_session, switch_session back, clone, fork from a later and from the first message, then without snapshot, cache and servers -> the tools of each branch byte for byte; a call says why it fails", async () => {
+test("new_session, switch_session back, clone, fork from a later and from the first message, then without snapshot, cache and servers -> the tools of each branch byte for byte; a call says why it fails", {
+  tags: "thorough",
+}, async () => {
   const { pi, made } = await afterActivating({}, true);
   const { rpc, scripted } = pi;
   const before = declared(made.last);

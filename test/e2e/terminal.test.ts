@@ -2,7 +2,6 @@
  * Owns: tests of the screen: the real Pi in a real terminal that is narrow, then ordinary, then wide. Pi draws every row
  * again for each width, and ends with an error if a line is too wide, so a session that continues proves that no line is
  * too wide.
- * @module-tag thorough
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";

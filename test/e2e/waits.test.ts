@@ -1,6 +1,7 @@
 /**
  * Owns: tests of a session whose own wait ends. The real session runs in this process with its threads and servers, so
  * a test can set shorter waits than the seconds of a user's session.
+ * @module-tag thorough
  */
 import { expect, onTestFinished, test } from "vitest";
 import type { PiToolContext } from "../../src/pi/api.ts";

@@ -190,7 +190,9 @@ describe("deaths", () => {
     ]);
   });
 
-  test("the hub is killed, and its server ignores the end of stdin -> the next hub ends it, by pid and start time", async () => {
+  test("the hub is killed, and its server ignores the end of stdin -> the next hub ends it, by pid and start time", {
+    tags: "thorough",
+  }, async () => {
     const home = await recordedHome();
     const hub = await startHub(home);
     const env = { ...home.env, IGNORES_END: "1" };
@@ -260,7 +262,9 @@ describe("deaths", () => {
 });
 
 describe("sessions", () => {
-  test("one that is stopped and reads nothing -> at 64 MB its connection ends; the others and the server go on meanwhile", async () => {
+  test("one that is stopped and reads nothing -> at 64 MB its connection ends; the others and the server go on meanwhile", {
+    tags: "thorough",
+  }, async () => {
     const home = await recordedHome();
     const hub = await startHub(home);
     const peer = await joined(home, { env: home.env });

@@ -576,7 +576,9 @@ describe("what an earlier hub leaves", () => {
     expect((await reportOf(home)).pid).toBe(hub);
   });
 
-  test("a hub that is stopped behind its proof -> the start fails with the reason; the hub goes on later, without that server", async () => {
+  test("a hub that is stopped behind its proof -> the start fails with the reason; the hub goes on later, without that server", {
+    tags: "thorough",
+  }, async () => {
     const home = await hubHome();
     const hub = await startHub(home);
     const peer = await joined(home);

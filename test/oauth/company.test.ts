@@ -183,7 +183,9 @@ test.each<[string, Policy, RegExp]>([
   },
 );
 
-test("a sign-out -> it ends for all servers and all sessions; the tokens are revoked", async () => {
+test("a sign-out -> it ends for all servers and all sessions; the tokens are revoked", {
+  tags: "thorough",
+}, async () => {
   const { idp, docs, wiki, at, host, signIn, beside, call, says } = await company();
   await signIn();
   const other = await beside();
@@ -231,7 +233,9 @@ test("somebody else signs in between two calls of another session -> its next ca
   expect(exchanged()).toHaveLength(before + 1);
 });
 
-test("oidc-provider as the identity provider -> its ID token counts, also after a renewal; it exchanges none, and the user reads it", async () => {
+test("oidc-provider as the identity provider -> its ID token counts, also after a renewal; it exchanges none, and the user reads it", {
+  tags: "thorough",
+}, async () => {
   const clientId = "pi";
   const oidc = await startOidc({
     clients: [
@@ -279,7 +283,9 @@ test("no browser here, and the identity provider offers codes -> the user signs 
   expect(server.grants).toEqual([DEVICE_GRANT, EXCHANGE, EXCHANGE]);
 });
 
-test("an identity that has ended, and eight calls of two sessions at once -> its refresh token is sent once", async () => {
+test("an identity that has ended, and eight calls of two sessions at once -> its refresh token is sent once", {
+  tags: "thorough",
+}, async () => {
   const { idp, docs, wiki, at, signIn, beside, call } = await company();
   await signIn();
   const other = await beside();

@@ -68,7 +68,9 @@ const agree = ({ trusted }: StoryBeside): User => ({
 });
 const AGAIN = "Run /mcp auth web again.";
 
-test("oidc-provider: the code is entered at its page -> signed in; signed out, and in again", async () => {
+test("oidc-provider: the code is entered at its page -> signed in; signed out, and in again", {
+  tags: "thorough",
+}, async () => {
   const { oidc, at, place, signIn } = await oidcStory({ device: true });
   const enter: User["enter"] = ({ url, userCode }) => browse(url, undefined, { user_code: userCode });
   const { says, shown, opened } = await signIn({ enter });

@@ -54,7 +54,9 @@ test("sign-in, calls, renewals, another process and sign-out -> each request has
   await expectNoSecret({ at: next, place }, [...oidc.secrets, key]);
 });
 
-test("the server asks for no bound tokens, although the authorization server offers them -> bearer tokens", async () => {
+test("the server asks for no bound tokens, although the authorization server offers them -> bearer tokens", {
+  tags: "thorough",
+}, async () => {
   const { oidc, signIn, place } = await oidcStory();
   const published = await fetch(`${oidc.issuer}/.well-known/openid-configuration`);
   expect(await published.json()).toHaveProperty("dpop_signing_alg_values_supported");

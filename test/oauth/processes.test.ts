@@ -100,7 +100,9 @@ test("kill -9 before the server has renewed -> the next process renews with the 
   expect((await theStored(next.place)).record).not.toHaveProperty("refreshing");
 });
 
-test("kill -9 after the server has renewed -> one sentence, and a sign-in mends it", async () => {
+test("kill -9 after the server has renewed -> one sentence, and a sign-in mends it", {
+  tags: "thorough",
+}, async () => {
   const next = await killedInRenewal(true);
   expect(await saysOfCall(next)).toBe(
     "web: the authorization server ended the sign-in. Run /mcp auth web in Pi.",
@@ -141,7 +143,9 @@ test("the user signs in in another session -> the next call of this one has the 
   expect(await callOnce(second)).toBe('{"a":1}');
 });
 
-test("the user signs in in another session -> the next search of this one finds the tools", async () => {
+test("the user signs in in another session -> the next search of this one finds the tools", {
+  tags: "thorough",
+}, async () => {
   const [first, second] = await twoSessions();
   const { runtime } = second.at;
   await runtime.settleTools({ timeoutMs: 40_000 }, undefined);

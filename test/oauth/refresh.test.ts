@@ -250,7 +250,9 @@ test("another process has renewed the sign-in -> its token is used, and no reque
   expect(story.trusted.grants).toEqual(REFRESHED);
 });
 
-test("the package was updated, and the renewal needs code that was not loaded -> another worker has it, and renews", async () => {
+test("the package was updated, and the renewal needs code that was not loaded -> another worker has it, and renews", {
+  tags: "thorough",
+}, async () => {
   const place = await createPlace();
   const folder = join(place.cwd, "..", "package");
   await cp(join(root, "dist/workers"), folder, { recursive: true });

@@ -67,7 +67,10 @@ test("a person's session, one in which nobody can be asked and a call is made, a
   await endAll(again);
 }, 120_000);
 
-test("a new server is first known where nobody can be asked -> all sessions know that much, and the rest once one with a person calls it", async () => {
+test("a new server is first known where nobody can be asked -> all sessions know that much, and the rest once one with a person calls it", {
+  tags: "thorough",
+  timeout: 120_000,
+}, async () => {
   const place = await createPlace();
   const print = await session(place, false);
   const few = (await known(print)).toolCount;
@@ -86,9 +89,12 @@ test("a new server is first known where nobody can be asked -> all sessions know
   expect(atNextStart(place)).toContain(ASKS);
   const next = await session(place, true);
   expect(await known(next)).toMatchObject({ state: "idle", toolCount: learned.toolCount });
-}, 120_000);
+});
 
-test("a tool gets another name, and a session in which nobody can be asked is the first to see it -> later ones know both, as long as the old list counts, until one with a person sees it", async () => {
+test("a tool gets another name, and a session in which nobody can be asked is the first to see it -> later ones know both, as long as the old list counts, until one with a person sees it", {
+  tags: "thorough",
+  timeout: 120_000,
+}, async () => {
   const place = await createPlace();
   const file = join(place.agentDir, "tools.json");
   const entry = fixture("listed.mjs", { TOOLS_FILE: file });
@@ -121,4 +127,4 @@ test("a tool gets another name, and a session in which nobody can be asked is th
   await endAll(person);
   expect(atNextStart(place)).toEqual(["a", "c"]);
   expect(await listedAt(place)).toBeGreaterThan(age);
-}, 120_000);
+});

@@ -106,7 +106,9 @@ describe("a cache that cannot be written", () => {
     expect(Object.keys(stored.servers)).toEqual(["s"]);
   });
 
-  test("writable again before another list arrives -> contains both servers", async () => {
+  test("writable again before another list arrives -> contains both servers", {
+    tags: "thorough",
+  }, async () => {
     const place = await createPlace();
     await mkdir(cacheFile(place));
     const at = await start({ s: fixture("noisy.mjs"), grows: fixture("grows.mjs") }, { place });

@@ -274,7 +274,9 @@ describe("a keep-alive server", () => {
     expect(textOf(await at.call("killed", "work", { a: 1 }))).toBe('{"a":1}');
   });
 
-  test("cannot connect -> tried again without a call, connected once possible", async () => {
+  test("cannot connect -> tried again without a call, connected once possible", {
+    tags: "thorough",
+  }, async () => {
     const at = await keptAlive();
     const first = await at.event("server", inState("fails", "failed"));
     await at.event("server", inState("fails", "failed"), at.events.indexOf(first) + 1);
@@ -383,7 +385,9 @@ describe("a connect that fails", () => {
     expect(await count(at, "calls", "start")).toBe(started + 1);
   });
 
-  test("it works again, and nobody knows its tools -> the end of a turn starts it", async () => {
+  test("it works again, and nobody knows its tools -> the end of a turn starts it", {
+    tags: "thorough",
+  }, async () => {
     const at = await startOf(["turns"]);
     expect(await at.settled("turns")).toMatchObject({ state: "failed" });
     await writeFile(readyOf(at, "turns"), "");
@@ -553,7 +557,9 @@ describe("tool lists", () => {
     expect(lists).toBeLessThanOrEqual(3 + Math.ceil(tookMs / refreshIntervalMs));
   });
 
-  test("a new list each time, each with 1,000 notifications -> listed after longer pauses; the last list arrives", async () => {
+  test("a new list each time, each with 1,000 notifications -> listed after longer pauses; the last list arrives", {
+    tags: "thorough",
+  }, async () => {
     const place = await createPlace();
     const entry = fixture("changes-always.mjs", { RECORD: join(place.cwd, "record"), LISTS: "5" });
     const at = await start({ s: entry }, { place, limits: { refreshIntervalMs } });

@@ -26,7 +26,9 @@ const RESTING_BYTES = 40 * MIB;
 const RESULT_BYTES = amount(24, 30) * MIB;
 const RESULTS = amount(2, 3);
 
-test(`${RESULTS} results of ${RESULT_BYTES / MIB} MiB -> the resting worker soon holds none of their memory`, async () => {
+test(`${RESULTS} results of ${RESULT_BYTES / MIB} MiB -> the resting worker soon holds none of their memory`, {
+  tags: "thorough",
+}, async () => {
   const at = await start(
     { big: fixture("big-line.mjs") },
     { workerUrl: breakable, limits: { heartbeatMs: 30_000 } },

@@ -189,7 +189,9 @@ test("a decision about a server of the project is told, and taken back: it stops
   expect(kept.consents.map(({ decision }: { decision: string }) => decision)).toEqual(["awaiting"]);
 });
 
-test("sharing is switched on and off -> in the file, in effect, with memory; not for a remote server", async () => {
+test("sharing is switched on and off -> in the file, in effect, with memory; not for a remote server", {
+  tags: "thorough",
+}, async () => {
   const place = await createPlace();
   onCleanup(() => endHub(place.agentDir));
   const at = await open({ s: live(), remote: { url: "http://127.0.0.1:9/mcp" } }, { place });

@@ -154,7 +154,9 @@ test("a server that is off for the session -> neither suggested nor listed with 
   expect(await listed()).toBe(1);
 });
 
-test("the next start -> knows the resources from the cache without connecting", async () => {
+test("the next start -> knows the resources from the cache without connecting", {
+  tags: "thorough",
+}, async () => {
   const place = await createPlace();
   const servers = { s: fixture("resources.mjs") };
   const first = await start(servers, { place });

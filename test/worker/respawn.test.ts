@@ -140,7 +140,9 @@ describe("a connection worker that breaks", () => {
     expect(await waitGone(spawnedPids(at))).toEqual([]);
   });
 
-  test("more often than allowed in a minute -> not started again; each request fails and says how to continue", async () => {
+  test("more often than allowed in a minute -> not started again; each request fails and says how to continue", {
+    tags: "thorough",
+  }, async () => {
     const allowed = sized(2, LIMITS.respawnsAMinute);
     const limits = { respawnMs: [10], respawnsAMinute: allowed };
     // Without a server: one that connects or talks may be blamed for a crash, which then does not count.
@@ -276,7 +278,9 @@ describe("a server whose message ends the worker", () => {
     expect(await starts()).toBe(2);
   });
 
-  test("a call breaks the worker, then the server's definition is edited -> the server is connected again", async () => {
+  test("a call breaks the worker, then the server's definition is edited -> the server is connected again", {
+    tags: "thorough",
+  }, async () => {
     const place = await createPlace();
     const bad = fixture("breaks-worker.mjs", { CALL: "1" }, { lifecycle: "eager" });
     const at = await start({ bad }, { place, workerUrl: breaksOnMessage });

@@ -299,7 +299,9 @@ describe("add and remove", () => {
     expect(await at.runtime.ask("removeServer", { server: "three" })).toEqual({ file: userFile(at) });
   });
 
-  test("a value that a project's file named -> it stays, and the answer says where: another branch may name it", async () => {
+  test("a value that a project's file named -> it stays, and the answer says where: another branch may name it", {
+    tags: "thorough",
+  }, async () => {
     const at = await empty();
     const params = { server: "one", name: "KEY", value: "s3cret" };
     const { file, written } = await at.runtime.ask("keepValue", params);
@@ -319,7 +321,9 @@ describe("add and remove", () => {
     await stat(file);
   });
 
-  test("a value that an entry names, although its adding failed afterwards -> it stays", async () => {
+  test("a value that an entry names, although its adding failed afterwards -> it stays", {
+    tags: "thorough",
+  }, async () => {
     const at = await empty();
     const params = { server: "one", name: "KEY", value: "s3cret" };
     const { file, written } = await at.runtime.ask("keepValue", params);
@@ -348,7 +352,7 @@ describe("add and remove", () => {
     });
   });
 
-  test("what hides it is told; what it overrides goes with it", async () => {
+  test("what hides it is told; what it overrides goes with it", { tags: "thorough" }, async () => {
     const place = await createPlace();
     await put(projectFile(place), { mcpServers: { a: fixture("echoes.mjs"), o: { enabled: false } } });
     const at = await start({ o: fixture("echoes.mjs") }, { place });
@@ -363,7 +367,9 @@ describe("add and remove", () => {
     expect((await at.runtime.ask("status", {})).problems).toEqual([]);
   });
 
-  test("a server in the place of an imported one -> the user's rules for that name stay", async () => {
+  test("a server in the place of an imported one -> the user's rules for that name stay", {
+    tags: "thorough",
+  }, async () => {
     const place = await emptyHome();
     await put(join(place.home, ".claude.json"), { mcpServers: { a: { command: "other" } } });
     const at = await start({}, { place });
@@ -395,7 +401,7 @@ describe("add and remove", () => {
     }
   });
 
-  test("an edit that waits keeps waiting while a server is added", async () => {
+  test("an edit that waits keeps waiting while a server is added", { tags: "thorough" }, async () => {
     const place = await createPlace();
     const at = await start({ a: fixture("echoes.mjs") }, { place });
     const settings = { hotReload: "ask" };
@@ -542,7 +548,9 @@ describe("imports", () => {
     },
   );
 
-  test("copies the names that Codex passes on where the settings keep the environment back, and nowhere else", async () => {
+  test("copies the names that Codex passes on where the settings keep the environment back, and nowhere else", {
+    tags: "thorough",
+  }, async () => {
     const at = await emptyHome();
     await put(join(at.home, "codex", "config.toml"), '[mcp_servers.s]\ncommand = "x"\nenv_vars = ["A"]');
     for (const [inheritEnv, expected] of [

@@ -130,7 +130,9 @@ describe("connection worker: a second start on the same agent folder", () => {
     expect([settled, newestCatalog(second).checksum]).toEqual([[], checksum]);
   });
 
-  test("other code, here the raw worker -> does not use the packed code's snapshot, and makes the same", async () => {
+  test("other code, here the raw worker -> does not use the packed code's snapshot, and makes the same", {
+    tags: "thorough",
+  }, async () => {
     const { place, checksum, log } = await knownPlace();
     const before = (await log()).length;
     const second = await start(KNOWN, { build: "raw", place, facts: { snapshotChecksum: checksum } });
@@ -400,7 +402,9 @@ describe("runtime.stop, and the end of the hub if the servers are shared: no pro
     await waitGone([opener, page, ...opened]);
   });
 
-  test("the same of a server that ignores SIGTERM and the end of stdin -> gone with it at the end", async () => {
+  test("the same of a server that ignores SIGTERM and the end of stdin -> gone with it at the end", {
+    tags: "thorough",
+  }, async () => {
     const place = await createPlace();
     const RECORD = join(place.cwd, "strays");
     const at = await start({ strays: fixture("strays.mjs", { RECORD, STAYS: "1" }) }, { place });

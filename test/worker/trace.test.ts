@@ -82,7 +82,7 @@ test("stdio, also a long result -> requests and answers with names, ids, sizes a
   expect((await stat(join(started.agentDir, TRACE))).mode & 0o777).toBe(0o600);
 });
 
-test("HTTP, and 2026-07-28 -> the same", async () => {
+test("HTTP, and 2026-07-28 -> the same", { tags: "thorough" }, async () => {
   const { url } = await serve(answerWell);
   const started = await start({
     web: { url: `${url}?key=${SECRET}`, trace: true },

@@ -118,6 +118,7 @@ export const APPROVAL: readonly Row[] = [
   },
   {
     name: "a clone with servers named almost like one whose tools may run unasked: the user is asked about each of their calls",
+    thorough: true,
     finding: "own",
     alone: "home",
     checks: SERVER_CHECKS,

@@ -129,6 +129,7 @@ const companies = ([first, ...others]: readonly Company[]): Row => {
   if (first === undefined) throw new Error("there is no attack");
   return {
     name: `a company's sign-in, with these attacks in turn: ${[first, ...others].map(({ what }) => what).join("; ")}`,
+    thorough: true,
     finding: "own",
     alone: "home",
     checks: CHECKS,

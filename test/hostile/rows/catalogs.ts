@@ -72,6 +72,7 @@ const SEARCHES: readonly Row[] = [
   },
   {
     name: "a server with 10,000 names that differ in punctuation: the model repeats one name 256 times in a query",
+    thorough: true,
     finding: "H5",
     beside: false,
     checks: SERVER_CHECKS,
@@ -121,7 +122,10 @@ const changingRow = (
   {
     tools,
     ...more
-  }: { tools: () => readonly Record<string, unknown>[] } & Pick<Row, "alone" | "calls" | "check">,
+  }: { tools: () => readonly Record<string, unknown>[] } & Pick<
+    Row,
+    "alone" | "calls" | "check" | "thorough"
+  >,
 ): Row => ({
   name,
   finding: "M9",
@@ -167,6 +171,7 @@ const TOO_MANY: Row = {
 const CHANGING: readonly Row[] = sized(
   [
     changingRow(`a server with ${LONG} descriptions of 19.8 KB whose list changes five times a second`, {
+      thorough: true,
       alone: "home",
       tools: () => longDescriptions(LONG),
       calls: [{ tool: "long_7" }, { tool: "long_8" }],

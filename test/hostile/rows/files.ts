@@ -199,6 +199,7 @@ const OPENCODE_FILES = ["", ".opencode/"].flatMap((folder) => [
 /** Each file with as many rules as one list may have: what counts is how often they are laid over a server. */
 const RULED: Row = {
   name: "a clone with four files of OpenCode, each with 75 servers and 1,000 rules for all servers: the user's own servers work",
+  thorough: true,
   finding: "own",
   alone: "home",
   trusted: true,

@@ -22,6 +22,7 @@ const startsOf = async ({ place }: Arena): Promise<number[]> =>
 export const MANNERS: readonly Row[] = [
   {
     name: "a server that renames its tools every 100 ms: the notices to the user end",
+    thorough: true,
     finding: "L4",
     // The notices of other rows count towards the session's limit.
     alone: "home",

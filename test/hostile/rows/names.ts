@@ -125,6 +125,7 @@ const INJECTIONS: readonly Row[] = [
   },
   {
     name: "a server with tool names that hold lines for the model, in a session with the proxy tool mcp",
+    thorough: true,
     finding: "H6",
     alone: "home",
     startsBefore: 1,
@@ -171,6 +172,7 @@ const CLASHES: readonly Row[] = [
   },
   {
     name: "a configuration whose servers have the names of members of every object",
+    thorough: true,
     finding: "own",
     alone: "home",
     checks: SERVER_CHECKS,

@@ -81,6 +81,7 @@ export const POWERS: readonly Row[] = [
   },
   {
     name: "a clone with a committed package under the name that its npx server asks for: the published one runs, to which the user said yes",
+    thorough: true,
     finding: "A6",
     alone: "home",
     checks: CLONE_CHECKS,
@@ -126,6 +127,7 @@ export const POWERS: readonly Row[] = [
   },
   {
     name: "a clone whose entry names its files in a variable and without an ending, and changes each after the yes: none runs",
+    thorough: true,
     finding: "own",
     alone: "home",
     checks: CLONE_CHECKS,

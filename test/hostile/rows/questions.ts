@@ -188,6 +188,7 @@ export const QUESTIONS: readonly Row[] = [
   },
   {
     name: "a clone with such entries, and with NODE_OPTIONS in the .env that the user's own server reads, in a project without trust: the user is not asked",
+    thorough: true,
     finding: "H3",
     alone: "home",
     trusted: false,

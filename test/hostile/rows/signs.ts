@@ -65,6 +65,7 @@ export const SIGNS: readonly Row[] = [
   },
   {
     name: "a server with a tool for its own pages behind the proxy tool: not described, not found, not called",
+    thorough: true,
     finding: "own",
     alone: "home",
     settings: { proxyTool: true },

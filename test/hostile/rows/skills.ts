@@ -293,6 +293,7 @@ const PIS_TEXT = "This is the text of the user's own skill.";
 
 const SHADOW: Row = {
   name: "a server with a skill of the name of one of Pi's own: Pi's stays what it is, and the server's has another name everywhere",
+  thorough: true,
   finding: "own",
   alone: "home",
   trusted: true,
@@ -522,6 +523,7 @@ const WORDS: Row = {
 
 const HANGS: Row = {
   name: "a server that never tells of a skill by its address: who waits can stop, and the server still works",
+  thorough: true,
   finding: "own",
   alone: "home",
   checks: SERVER_CHECKS,

@@ -49,6 +49,7 @@ export const STORIES: readonly Row[] = [
   },
   {
     name: "a clone with a file that the user's server runs by a relative path: the file's tools reach no other project",
+    thorough: true,
     finding: "L6",
     alone: "home",
     checks: CLONE_CHECKS,
@@ -86,6 +87,7 @@ export const STORIES: readonly Row[] = [
   },
   {
     name: "two sessions that switch servers off at the same time: no change is lost",
+    thorough: true,
     finding: "L2",
     alone: "home",
     checks: CLONE_CHECKS,

@@ -86,6 +86,8 @@ export interface Row {
    * processor time or memory as long as it is there, or the row counts what happens in that time.
    */
   beside?: false;
+  /** True if another row, or a test of the rule itself, makes the same attack: this one runs under `ALL_ROWS=1`. */
+  thorough?: true;
   /** The attacking server, in the user's mcp.json. */
   server?: (place: Place) => Entry | Promise<Entry>;
   /** More entries for the user's mcp.json. */

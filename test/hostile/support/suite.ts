@@ -4,7 +4,8 @@
  * Called by: the test files of this folder.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, type TestContext, test } from "vitest";
+import { THOROUGH } from "../../support/long.ts";
 import { LONG_TEST_MS } from "../../support/patience.ts";
 import { packedEntry } from "../../support/run-package.ts";
 import { baselineOf } from "./baseline.ts";
@@ -41,7 +42,7 @@ export function hostileSuite(all: readonly Row[], { beside }: { beside?: number 
     await turns?.kill();
   });
 
-  test.for(titled)("%s", { timeout: LONG_TEST_MS }, async ([_title, row], { task }) => {
+  const proven = async (row: Row, task: TestContext["task"]): Promise<void> => {
     const selected = new Set(task.file.tasks.filter(({ mode }) => mode !== "skip").map(({ name }) => name));
     turns ??= createTurns(
       titled.filter(([title]) => selected.has(title)).map(([, one]) => one),
@@ -57,7 +58,11 @@ export function hostileSuite(all: readonly Row[], { beside }: { beside?: number 
     }
     process.stdout.write(`${figuresLine(row, outcome)}\n`);
     expect(describeAll(outcome.list)).toEqual([]);
-  });
+  };
+  for (const [title, row] of titled)
+    test(title, { timeout: LONG_TEST_MS, tags: row.thorough ? [THOROUGH] : [] }, ({ task }) =>
+      proven(row, task),
+    );
 
   test("the end of the Pi that the rows share -> exit code 0, and no process is left", async () => {
     expect((await turns?.end()) ?? []).toEqual([]);

@@ -149,7 +149,7 @@ describe("single messages", () => {
   });
 });
 
-test("20 MB of escapes, of braces or of short strings -> read to the end", () => {
+test("20 MB of escapes, of braces or of short strings -> read to the end", { tags: "thorough" }, () => {
   for (const unit of ['\\"', "{}", '"a",', "\\\\"]) {
     const isText = unit.startsWith("\\");
     const body = unit.repeat((20 * 2 ** 20) / unit.length);

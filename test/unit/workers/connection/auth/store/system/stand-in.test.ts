@@ -471,14 +471,18 @@ describe("move", () => {
 });
 
 describe("several processes", () => {
-  test("four add to one sign-in -> no change is lost, and one text is left", async () => {
+  test("four add to one sign-in -> no change is lost, and one text is left", {
+    tags: "thorough",
+  }, async () => {
     const at = await inSystem();
     await addTogether(at, at.system.env, 4);
     await write(at.store, signedIn());
     expect((await at.system.texts()).length).toBe(1);
   });
 
-  test("one is killed again and again -> old or new, and the next writes clear up", async () => {
+  test("one is killed again and again -> old or new, and the next writes clear up", {
+    tags: "thorough",
+  }, async () => {
     const at = await inSystem();
     await killedWriting(at, at.system.env, 3);
     await write(at.store, signedIn());
