@@ -1,6 +1,7 @@
 /**
  * Owns: the commands for a shell that the documentation shows, each run by a shell as it stands there, in a home with the
  * servers that the pages name. Those that need a network or another program: test/support/doc-commands.ts.
+ * @module-tag thorough
  */
 import { spawnSync } from "node:child_process";
 import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";

@@ -1,6 +1,7 @@
 /**
  * Owns: tests beside the real pi-mcp-adapter: both in one Pi, and a cache that it wrote in the real Pi, which the extension reads
  * and whose own fields it keeps. By default the cache is a fixture; under `ALL_ROWS=1` the adapter writes another one, which equals the fixture.
+ * @module-tag thorough
  */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -104,9 +105,7 @@ const [when, write] = ALL_ROWS
   ? (["has just written", writtenNow] as const)
   : (["wrote once", storedOnce] as const);
 
-test(`a cache that pi-mcp-adapter ${ADAPTER_VERSION} ${when} -> it is read, used without a connect, and not damaged; then both in one Pi -> it starts, and a notice says that one of them is too many`, {
-  tags: "thorough",
-}, async () => {
+test(`a cache that pi-mcp-adapter ${ADAPTER_VERSION} ${when} -> it is read, used without a connect, and not damaged; then both in one Pi -> it starts, and a notice says that one of them is too many`, async () => {
   const at = await home({ mcp: { mcpServers: DEFINITIONS } });
   await write(at);
   const before = await stored(at.agentDir);
@@ -136,9 +135,7 @@ test(`a cache that pi-mcp-adapter ${ADAPTER_VERSION} ${when} -> it is read, used
   await expectOneTooMany(at);
 });
 
-test("pi-mcp-adapter beside this extension, with a snapshot and proxyTool -> the same notice", {
-  tags: "thorough",
-}, async () => {
+test("pi-mcp-adapter beside this extension, with a snapshot and proxyTool -> the same notice", async () => {
   const one = fixtureServer("live.mjs");
   const at = await home({ mcp: { mcpServers: { one }, settings: { proxyTool: true } } });
   // A run that waits for the tools leaves a snapshot. The first request of it may come before the settings are known.

@@ -1,6 +1,7 @@
 /**
  * Owns: the commands for Pi that the documentation shows, each typed into the real Pi: over RPC with servers of the names in the
  * pages, and those for a shell in print mode. Whatever asks a person is cancelled.
+ * @module-tag thorough
  */
 import { execFile } from "node:child_process";
 import { join } from "node:path";

@@ -28,7 +28,7 @@ async function play(scenario: string, turns: ModelTurn[]) {
   return { statuses, texts };
 }
 
-test("found and not loaded -> the suite sees a list and no read", async () => {
+test("found and not loaded -> the suite sees a list and no read", { tags: "thorough" }, async () => {
   const { statuses, texts } = await play("sep-2640-client-no-prefetch", [searchFor("fill a PDF")]);
   expect(texts[0]).toContain(`${SKILL}(file?: string, line?: integer)`);
   expect(statuses).toEqual(["SUCCESS"]);

@@ -150,7 +150,9 @@ describe("a server that lists and answers without measure", () => {
     expect(lines.join("\n")).toContain("plain\tDoes it.");
   });
 
-  test("300 files with types that lead elsewhere -> 100 files, all in one private folder", async () => {
+  test("300 files with types that lead elsewhere -> 100 files, all in one private folder", {
+    tags: "thorough",
+  }, async () => {
     const run = await cli(["call", "saves", "images"]);
     expect(run.code).toBe(0);
     expectClean(run);
@@ -234,7 +236,9 @@ describe("a clone that names another server as the user names his own", () => {
     expect(await filesBelow(at.agentDir)).not.toContain(join(at.agentDir, "mcp-trust.json"));
   });
 
-  test("--trust-project asks about the clone's, and --yes beside it allows it", async () => {
+  test("--trust-project asks about the clone's, and --yes beside it allows it", {
+    tags: "thorough",
+  }, async () => {
     const { at, ran } = await clone();
     const asked = await cli([...call, "--trust-project"], at);
     expect(asked.code).toBe(5);
@@ -320,7 +324,7 @@ describe("files in the place of the command's own", () => {
     }
   });
 
-  test("spoiled snapshots -> what is known comes from the worker again", async () => {
+  test("spoiled snapshots -> what is known comes from the worker again", { tags: "thorough" }, async () => {
     const folder = join(home.agentDir, "mcp-snapshots");
     for (const name of await readdir(folder)) await writeFile(join(folder, name), "spoiled");
     const run = await cli(["search", "plain", "--server", "forges"]);

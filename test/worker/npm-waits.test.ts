@@ -138,7 +138,7 @@ test.each(FAULTS)(
   },
 );
 
-test("an installed package and no network -> the installed one starts", async () => {
+test("an installed package and no network -> the installed one starts", { tags: "thorough" }, async () => {
   const at = await session();
   await at.event("server", ({ status }) => status.name === "slow" && status.state === "connected");
   registry.behave(() => ({ status: 503 }));

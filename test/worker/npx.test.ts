@@ -258,7 +258,9 @@ test("an exact version in npm's cache, by npm exec and by npx -> for 24 hours no
   await rm(modulesOf(first), { recursive: true });
 });
 
-test("resolutions at once -> one shared run that tells npm's folders, one shared install for each spec, none without -y if npm's settings refuse it, one sentence for a package that does not exist", async () => {
+test("resolutions at once -> one shared run that tells npm's folders, one shared install for each spec, none without -y if npm's settings refuse it, one sentence for a package that does not exist", {
+  tags: "thorough",
+}, async () => {
   await writeFile(join(cwd, ".npmrc"), "yes=false\n");
   const installing = Promise.all(Array.from({ length: 5 }, () => npx(["-y", "semver@7.7.1"])));
   const refused = npx(["semver@7.5.3"]);
