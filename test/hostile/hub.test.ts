@@ -103,6 +103,19 @@ describe("the folder", () => {
     await expect.poll(() => existsSync(home.place.folder), { timeout: 10_000 }).toBe(false);
   });
 
+  test("a hub that ends removes it while a person asks what the hub runs -> nobody makes it again", async () => {
+    const { agentDir, place } = await hubHome();
+    for (let round = 0; round < 300; round++) {
+      await mkdir(place.folder, { mode: 0o700 });
+      const asked = answerHub(agentDir, {});
+      // At any moment of the look.
+      for (let turn = 0; turn < round % 30; turn++) await new Promise((resolve) => setImmediate(resolve));
+      await rm(place.folder, { recursive: true });
+      expect(await asked).toEqual({});
+      expect(existsSync(place.folder)).toBe(false);
+    }
+  });
+
   test("it is removed while the hub runs -> the hub and its servers end", async () => {
     const home = await hubHome();
     const hub = await startHub(home, { times: { endMs: 60_000, lookMs: 50 } });

@@ -20,6 +20,7 @@ import {
   ensureFolder,
   type HubPlace,
   HubUnusable,
+  hasFolder,
   hubPlace,
   placeFacts,
   readSecret,
@@ -85,12 +86,10 @@ export async function openHub(agentDir: string, isWanted = true): Promise<Socket
   }
 }
 
-/** Connects to the hub that runs; undefined if none does. Throws `HubUnusable`. */
+/** Connects to the hub that runs; undefined if none does. Makes no folder, which nobody would remove. Throws `HubUnusable`. */
 export async function findHub(agentDir: string): Promise<Socket | undefined> {
   const place = placeOf(agentDir);
-  if (!(await nodeFiles.find(place.folder)).file) return undefined;
-  await ensureFolder(place);
-  return connectTo(place);
+  return (await hasFolder(place)) ? connectTo(place) : undefined;
 }
 
 async function connectTo(place: HubPlace): Promise<Socket | undefined> {

@@ -122,7 +122,19 @@ async function foundFolder(folder: string): Promise<Stats> {
 
 /** Makes the folder if there is none. Throws `HubUnusable` unless it is a folder of this user alone. */
 export async function ensureFolder({ folder }: HubPlace): Promise<void> {
-  const found = await foundFolder(folder);
+  checkFolder(folder, await foundFolder(folder));
+}
+
+/** False if there is none. Throws `HubUnusable` unless it is a folder of this user alone. */
+export async function hasFolder({ folder }: HubPlace): Promise<boolean> {
+  const found = await lstat(folder).catch((error: unknown) => {
+    if (codeOf(error) !== "ENOENT") throw new HubUnusable(`its folder cannot be read: ${messageOf(error)}`);
+  });
+  if (found) checkFolder(folder, found);
+  return found !== undefined;
+}
+
+function checkFolder(folder: string, found: Stats): void {
   const remedy = "remove it";
   if (found.isSymbolicLink()) throw new HubUnusable(`${folder} is a link; ${remedy}`);
   if (!found.isDirectory()) throw new HubUnusable(`${folder} is not a folder; ${remedy}`);
