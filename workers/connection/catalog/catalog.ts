@@ -63,6 +63,8 @@ export class CatalogPublisher {
   #keptMore: number | undefined;
   /** Main has only a part of the last publication, because some of it was withdrawn. */
   #isPartial = false;
+  /** A server has listed something that no publication has taken yet. The store may have taken it already. */
+  #isNewer = false;
   /** Settles when the snapshots so far are in their file, or could not be written. */
   #keeping: Promise<void> = Promise.resolve();
   #stopped = false;
@@ -98,7 +100,10 @@ export class CatalogPublisher {
   /** `server` listed its tools. Without a server: the set of servers or their rules may have changed. */
   changed(server?: Server): void {
     if (this.#stopped) return;
-    if (server) this.#store.add(server);
+    if (server) {
+      this.#store.add(server);
+      this.#isNewer = true;
+    }
     this.#loop.request();
   }
 
@@ -150,7 +155,7 @@ export class CatalogPublisher {
   async finish(): Promise<void> {
     this.#stopped = true;
     const end = setTimeout(() => this.#lifetime.abort(), this.#times.finishMs);
-    await this.#loop.finish(this.#store.hasUnsaved);
+    await this.#loop.finish(this.#isNewer);
     clearTimeout(end);
     await this.#leftOut.saved();
     await this.#keeping;
@@ -174,6 +179,7 @@ export class CatalogPublisher {
   async #publish(): Promise<boolean> {
     await this.#leftOut.load();
     const task = this.#task();
+    this.#isNewer = false;
     this.#store.store();
     for (const { name } of task.servers)
       if (this.#leftOut.has(name)) this.#notices.notify(leftOutNotice(name));

@@ -189,6 +189,21 @@ describe("CatalogPublisher", () => {
     expect(stored.map(names)).toEqual([["a"], ["b"]]);
   });
 
+  test("a store that waits takes along what a server lists meanwhile -> the end publishes that all the same", async () => {
+    const { promise: unlocked, resolve: unlock } = Promise.withResolvers<boolean>();
+    const { publishNow, catalog, servers, stored, published } = setup(() => unlocked);
+    const [a, b] = servers;
+    await publishNow(change(a, { tools: [{ name: "first" }] }));
+    // Its store waits for the one before.
+    await publishNow(change(b, { tools: [{ name: "first" }] }));
+    catalog.changed(change(a, { tools: [{ name: "last" }] }));
+    unlock(true);
+    await expect.poll(() => stored.length).toBe(2);
+    await catalog.finish();
+    expect(names(stored[1])).toEqual(["b", "a"]);
+    expect(published.at(-1)?.servers[0]?.tools).toMatchObject([{ name: "last" }]);
+  });
+
   test("a disk that is slow -> the snapshots go out; the end waits for their files, in their order", async () => {
     const { promise: written, resolve: write } = Promise.withResolvers<void>();
     const { publishNow, catalog, servers, kept, events } = setup(async () => true, { keep: () => written });
