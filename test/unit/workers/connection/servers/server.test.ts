@@ -6,6 +6,7 @@ import type { Connection, ListedResources } from "../../../../../workers/connect
 import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/wire.ts";
 import { callTool as callOf } from "../../../../../workers/connection/servers/call.ts";
 import { Server } from "../../../../../workers/connection/servers/server.ts";
+import { takenBackError } from "../../../../../workers/connection/servers/status.ts";
 import { createGate } from "../../../../../workers/shared/pace/pace.ts";
 import { definitionOf, settle, setup } from "./support.ts";
 
@@ -178,6 +179,23 @@ describe("connecting", () => {
     first.opening(0).open();
     await settle();
     expect(second.openings).toHaveLength(1);
+  });
+
+  test("its permission is taken back while it waits for the connects of others -> nothing is opened", async () => {
+    const gate = createGate(1);
+    let isTakenBack = false;
+    const first = setup({}, { context: { gate } });
+    const second = setup(
+      {},
+      { context: { gate, takenBack: () => (isTakenBack ? takenBackError("s") : undefined) } },
+    );
+    void first.server.connect("background");
+    const waiting = second.server.connect("background").catch((error: unknown) => error);
+    await settle();
+    isTakenBack = true;
+    first.opening(0).open();
+    expect(await waiting).toMatchObject({ code: takenBackError("s").code });
+    expect(second.openings).toHaveLength(0);
   });
 
   test("held back -> not connected in the background, the reason in its status; a call connects it", async () => {
