@@ -55,6 +55,9 @@ const ROOM_AT_START = ["--min-semi-space-size=16"];
  */
 const WHOLE_FILES_COMPILED = ["--no-lazy"];
 
+/** For the same tests: a worker thread that ends within a second never gets back what the optimizing compilers take. */
+const NOT_OPTIMIZED = ["--no-maglev", "--no-turbofan"];
+
 /** A process has one compile cache. The other files of the folder share one, this file needs an empty one. */
 const OWN_COMPILE_CACHE = ["test/worker/compile-cache.test.ts"];
 
@@ -141,11 +144,11 @@ export default defineConfig({
       realProject("threads", {
         include: folders("conformance", "oauth", "worker"),
         exclude: [...OWN_COMPILE_CACHE, ...(hasSandbox() ? [] : SANDBOXES), ...KEYRING],
-        execArgv: WHOLE_FILES_COMPILED,
+        execArgv: [...WHOLE_FILES_COMPILED, ...NOT_OPTIMIZED],
       }),
       realProject("shared", {
         include: STDIO.map((name) => `test/worker/${name}.test.ts`),
-        execArgv: WHOLE_FILES_COMPILED,
+        execArgv: [...WHOLE_FILES_COMPILED, ...NOT_OPTIMIZED],
         env: { PMT_SHARED: "1" },
       }),
       realProject("compile-cache", { include: OWN_COMPILE_CACHE }),

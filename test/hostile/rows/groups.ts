@@ -44,6 +44,29 @@ const CONTROLS: readonly Row[] = [
   calls: [{ tool: "echo", args: { text: "x" } }],
 }));
 
+/**
+ * test/oauth/README.md names the test of each rule of a sign-in; in the real Pi, `npm test` tries those of which the user reads
+ * something, or on which the most depends.
+ */
+const SIGN_INS_IN_PI: readonly string[] = [
+  ...["attack: none", "dpop: none", "assertion: no attack"],
+  ...["endpoint: of another server", "endpoint is another server's", "endpoint: escape sequences"],
+  ...["answer: another issuer", "answer: another state", "metadata: the issuer of another server"],
+  ...["resource: of another origin", "device: the page of another server", "dpop: a bearer token"],
+  ...[
+    "token: endless",
+    "token: an error that repeats the code",
+    "a key: its words",
+    "its program never ends",
+  ],
+  ...["calls: 401 for ever", "calls: 401 without a sign-in", "two sign-ins at once", "foreign requests"],
+];
+
+const signIns = (rows: readonly Row[]): Row[] =>
+  rows.map((row) =>
+    SIGN_INS_IN_PI.some((phrase) => row.name.includes(phrase)) ? row : { ...row, thorough: true },
+  );
+
 export const GROUPS = {
   floods: [...CONTROLS, ...FLOODS],
   messages: [...SHAPES, ...TEXTS, ...MANNERS, ...MODERN],
@@ -51,7 +74,14 @@ export const GROUPS = {
   catalogs: [...CATALOGS, ...SIGNS],
   http: HTTP,
   skills: SKILL_ROWS,
-  user: [...SIGN_IN, ...TOKEN_STORE, ...ASSERTIONS, ...ELICITATION, ...DOCTOR_ROWS, ...SETUP_ROWS],
+  user: [
+    ...signIns(SIGN_IN),
+    ...TOKEN_STORE,
+    ...signIns(ASSERTIONS),
+    ...ELICITATION,
+    ...DOCTOR_ROWS,
+    ...SETUP_ROWS,
+  ],
   clone: [...STARTS, ...QUESTIONS, ...FILES, ...POWERS, ...PACKAGE_ROWS, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;
 
