@@ -223,9 +223,7 @@ describe("commands that write the files", () => {
     expect(await text(at)).toContain('"imports"');
   });
 
-  test("a copy of a clone's servers -> not without a person, whatever --yes says; the user's own of that name is taken", {
-    tags: "thorough",
-  }, async () => {
+  test("a copy of a clone's servers -> not without a person, whatever --yes says; the user's own of that name is taken", async () => {
     const at = await makeHome({
       mcp: { mcpServers: {} },
       files: { ".cursor/mcp.json": { mcpServers: { github: { command: "theirs" } } } },

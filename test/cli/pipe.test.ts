@@ -48,9 +48,7 @@ beforeAll(async () => {
   listed = await cli(["list"]);
 });
 
-test("the token of serve --http in the environment -> no server gets it, and the one whose entry asks for it does", {
-  tags: "thorough",
-}, async () => {
+test("the token of serve --http in the environment -> no server gets it, and the one whose entry asks for it does", async () => {
   const token = "t".repeat(40);
   const own = { PI_MCP_THREADS_TOKEN: "$env:PI_MCP_THREADS_TOKEN" };
   const tries = fixtureServer("tries.mjs");

@@ -127,9 +127,7 @@ describe("a server that wants a sign-in", () => {
     expect(refused.stderr).toMatch(/offers no sign-in with a code for another device/);
   });
 
-  test("the page of another server -> named with who gets the code; without a person refused, also with --yes", {
-    tags: "thorough",
-  }, async () => {
+  test("the page of another server -> named with who gets the code; without a person refused, also with --yes", async () => {
     const { home, trusted } = await openPlace();
     trusted.behaviour.metadata = (metadata) => ({
       ...metadata,

@@ -77,9 +77,7 @@ test("--mcp-config ~/x.json, an unknown server, a project that is not trusted ->
   expectClean(pi);
 });
 
-test("a session of a clone is resumed under a relative --mcp-config -> the clone's file of that name is not the user's own: its server does not start, and the user's does", {
-  tags: "thorough",
-}, async () => {
+test("a session of a clone is resumed under a relative --mcp-config -> the clone's file of that name is not the user's own: its server does not start, and the user's does", async () => {
   const at = await home({ mcp: { mcpServers: {} }, trusted: false });
   await writeFiles(at.cwd, { "own.json": { mcpServers: { mine: live(["mine"]) } } });
   const clone = join(at.dir, "clone");

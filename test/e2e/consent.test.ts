@@ -103,9 +103,7 @@ test("a model writes .pi/mcp.json as the last act of a print run, and session fo
   expect(dialogsOf(allowing.rpc)).toEqual([]);
 });
 
-test("the same in a run that needs no thread, since all its servers are known -> awaits consent as well", {
-  tags: "thorough",
-}, async () => {
+test("the same in a run that needs no thread, since all its servers are known -> awaits consent as well", async () => {
   const at = await home({ trusted: true, mcp: config({ own: live(["own"]) }) });
   const first = await open({ at });
   await first.statusLine("MCP: 1 server ready · 1 tool");

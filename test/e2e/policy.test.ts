@@ -124,9 +124,7 @@ test("a denied server is nowhere, whatever its name; the refusal, /mcp and the d
   expect(JSON.stringify(second?.messages.at(-1))).not.toMatch(/loaded|"name":"good__work"/);
 });
 
-test("the shell: list, call, an address on the command line and add are under it", {
-  tags: "thorough",
-}, async () => {
+test("the shell: list, call, an address on the command line and add are under it", async () => {
   const at = await home({ mcp: { mcpServers: { bad: live(["bad"]) } } });
   const { runtime } = await machine(at, {
     deny: [{ name: "bad" }, { url: "http://127.0.0.1" }, { command: "evil" }],

@@ -51,9 +51,7 @@ test("a model writes imports into .pi/mcp.json -> no imported server runs, a not
   expect(await exists(record)).toBe(false);
 });
 
-test("settings and rules in the .mcp.json of a folder without an answer of the user -> no file is written, the user's exclusions hold beside those of the file, a notice names each setting and its line", {
-  tags: "thorough",
-}, async () => {
+test("settings and rules in the .mcp.json of a folder without an answer of the user -> no file is written, the user's exclusions hold beside those of the file, a notice names each setting and its line", async () => {
   const stats = (at: PiHome): string => join(at.dir, "stats");
   const settings = (at: PiHome) => ({
     captureStats: { path: stats(at), flushDelayMs: 0 },

@@ -236,9 +236,7 @@ describe("a clone that names another server as the user names his own", () => {
     expect(await filesBelow(at.agentDir)).not.toContain(join(at.agentDir, "mcp-trust.json"));
   });
 
-  test("--trust-project asks about the clone's, and --yes beside it allows it", {
-    tags: "thorough",
-  }, async () => {
+  test("--trust-project asks about the clone's, and --yes beside it allows it", async () => {
     const { at, ran } = await clone();
     const asked = await cli([...call, "--trust-project"], at);
     expect(asked.code).toBe(5);

@@ -147,9 +147,7 @@ test("a header of the program -> it replaces the configured one of that name, al
   expect(sent).toMatchObject({ authorization: "AWS4 abc", "x-team": "theirs", "x-other": "mine" });
 });
 
-test("a redirect within the server -> the new address is signed; to another origin -> nothing is signed or sent", {
-  tags: "thorough",
-}, async () => {
+test("a redirect within the server -> the new address is signed; to another origin -> nothing is signed or sent", async () => {
   const { session, within, away, other } = await shared();
   await session.call("within", "echo", {});
   const urls = (await within.read()).map(({ url }) => url);
