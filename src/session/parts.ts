@@ -15,6 +15,7 @@ import { createRegistrar, type Registrar } from "../tools/registrar.ts";
 import type { Instructions } from "../tools/told.ts";
 import { createInstructions, createSearchTools, type SearchTools } from "../tools/tools.ts";
 import { screens } from "../ui/command/command.ts";
+import type { McpHost } from "../ui/mcp-host.ts";
 import { createPromptCommands } from "../ui/prompts/prompts.ts";
 import { createResourceMentions } from "../ui/resources/resources.ts";
 import { createSessionCalls, type SessionCalls } from "./calls.ts";
@@ -128,9 +129,13 @@ interface PartsOptions {
   running: WhileRunning;
   /** Throws `runtime_stopped` when no session runs. */
   runningOrThrow: () => Running;
+  onChange: McpHost["onChange"];
 }
 
-export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrThrow }: PartsOptions) {
+export function createParts(
+  pi: Pi,
+  { agentDir, key, waits, running, runningOrThrow, onChange }: PartsOptions,
+) {
   const store = createCatalogStore(agentDir, key);
   const direct = directRule(process.env.MCP_DIRECT_TOOLS);
   const instructions = createInstructions(store.current);
@@ -171,6 +176,7 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
     pi,
     ask,
     catalog: store.current,
+    onChange,
     settle: () => host.settle(undefined),
     onSkill: skills.sending,
   });

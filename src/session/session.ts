@@ -88,8 +88,12 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   };
 
   const listeners = new Set<Parameters<McpHost["onChange"]>[0]>();
+  const onChange: McpHost["onChange"] = (listener) => {
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  };
   let tellsOthers = false;
-  const parts = createParts(pi, { agentDir, key: options, waits, running, runningOrThrow });
+  const parts = createParts(pi, { agentDir, key: options, waits, running, runningOrThrow, onChange });
   const {
     store,
     registrar,
@@ -257,9 +261,6 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     search: async (query, limit) => (await import("./late.ts")).trySearch(store.current(), query, limit),
     makeTool: createMcpTool,
     declared: () => (current ? pi.getActiveTools() : []),
-    onChange: (listener) => {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
+    onChange,
   };
 }

@@ -41,8 +41,8 @@ import { choose } from "../setup/dialog.ts";
 import { askedKey } from "../setup/key.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
 import { tryTool } from "../try/try.ts";
+import { withinSession } from "../within-session.ts";
 import { helpText, logText, unknownWordText, usageText } from "./help.ts";
-import { withinSession } from "./within-session.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
 /**
@@ -370,19 +370,12 @@ async function isUnknown(error: unknown, { server, host }: Pick<Given, "server" 
 
 /** `args`: the text after `/mcp`. A failure becomes an error notice; with the session the command ends without a word. */
 export async function runMcp(args: string, ofPi: PiContext, host: McpHost): Promise<void> {
-  const over = new AbortController();
-  const unsubscribe = host.onChange((event) => {
-    if (event === undefined) over.abort();
-  });
   try {
-    await run(args, withinSession(ofPi, over.signal), host);
+    await withinSession(ofPi, host, (ctx) => run(args, ctx, host));
   } catch (error) {
-    if (over.signal.aborted) return;
     const { server } = readOptions(splitWord(args.trim()).rest ?? "");
     const outcome = (await isUnknown(error, { server, host })) ? "unusable" : "failed";
     sayRefused(ofPi, outcome, `/mcp: ${describeThrown(error)}`, "error");
-  } finally {
-    unsubscribe();
   }
 }
 

@@ -9,8 +9,10 @@ import type { SnapshotPrompt } from "../../shared/snapshot/contract.ts";
 import { isTextBlock } from "../../shared/text/clean-blocks.ts";
 import { oneLine, shownName } from "../../shared/text/unprintable.ts";
 import { printable } from "../../shared/text/width.ts";
+import type { McpHost } from "../mcp-host.ts";
 import { refuse } from "../refuse.ts";
 import { whileTyped } from "../typing.ts";
+import { withinSession } from "../within-session.ts";
 
 /** Quoted if a person would have to quote it. */
 const written = (value: string): string =>
@@ -65,6 +67,7 @@ export interface PromptHost {
   pi: Pick<Pi, "registerCommand" | "sendUserMessage" | "getCommands">;
   ask: Runtime["ask"];
   catalog: () => Catalog;
+  onChange: McpHost["onChange"];
   /** A skill has been loaded by its command. Its text, which begins so, is sent next. */
   onSkill: (skill: LoadedSkill, start: string) => void;
   /** Waits, within limits, until the servers' tools and prompts are known. */
@@ -229,14 +232,17 @@ async function whyNone({ ask }: PromptHost, name: string): Promise<string> {
   return why ? describeError(why) : "no server offers this prompt.";
 }
 
-async function contentOf(host: PromptHost, typed: TypedCommand): Promise<CallResult["content"]> {
+/** Undefined: the session has ended, and with it the dialog that asked for an argument. */
+async function contentOf(host: PromptHost, typed: TypedCommand): Promise<CallResult["content"] | undefined> {
   const named = promptNamed(host, typed.name);
   if (!named) throw new Refusal(await whyNone(host, typed.name));
   const { server, prompt } = named;
   if (prompt.skillTool !== undefined) return skillContent(host, { server, tool: prompt.skillTool }, typed);
-  const args = await allArguments(named, typed);
-  const bytes = await host.ask("getPrompt", { server, prompt: prompt.prompt, args });
-  return (decode(bytes) as CallResult).content;
+  return withinSession(typed.ctx, host, async (ctx) => {
+    const args = await allArguments(named, { ...typed, ctx });
+    const bytes = await host.ask("getPrompt", { server, prompt: prompt.prompt, args });
+    return (decode(bytes) as CallResult).content;
+  });
 }
 
 function report(ctx: PiContext, name: string, error: unknown): void {
@@ -252,6 +258,7 @@ export async function runCommand(
 ): Promise<void> {
   try {
     const content = await contentOf(host, typed);
+    if (!content) return;
     // While the model works, the prompt waits for its turn like any message that is typed meanwhile.
     host.pi.sendUserMessage(content, typed.ctx.isIdle() ? undefined : { deliverAs: "followUp" });
   } catch (error) {
@@ -270,6 +277,7 @@ export async function promptAsInput(host: PromptHost, typed: TypedCommand): Prom
   try {
     if (!promptNamed(host, name)) await host.settle();
     const content = await contentOf(host, typed);
+    if (!content) return { action: "handled" };
     const text = content
       .filter(isTextBlock)
       .map((part) => part.text)

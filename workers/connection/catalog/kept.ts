@@ -58,11 +58,6 @@ export class EntryStore {
     this.#servers = servers;
   }
 
-  /** Whether a server listed something that is not stored. */
-  get hasUnsaved(): boolean {
-    return this.#unsaved.size > 0;
-  }
-
   /** The server listed its tools, resources or prompts. */
   add(server: StoredServer): void {
     this.#unsaved.add(server);
@@ -81,7 +76,7 @@ export class EntryStore {
   /** For the end of the session: settles when everything is stored, or the last attempt to store it failed. */
   async finish(): Promise<void> {
     await this.#storing;
-    if (this.hasUnsaved) await this.#storeNow();
+    if (this.#unsaved.size > 0) await this.#storeNow();
   }
 
   async #storeNow(): Promise<void> {

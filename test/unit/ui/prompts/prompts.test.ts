@@ -1,9 +1,13 @@
-/** Owns: which of the servers' prompts become commands that Pi proposes. What a command does: test/worker and test/e2e. */
-import { expect, test } from "vitest";
-import type { PiContext } from "../../../../src/pi/api.ts";
+/**
+ * Owns: which of the servers' prompts become commands that Pi proposes, and a command whose session ends while it asks. What
+ * else a command does: test/worker and test/e2e.
+ */
+import { expect, test, vi } from "vitest";
+import type { PiCommandContext, PiContext } from "../../../../src/pi/api.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { createPromptCommands } from "../../../../src/ui/prompts/prompts.ts";
-import type { PromptHost } from "../../../../src/ui/prompts/use-prompt.ts";
+import { type PromptHost, promptAsInput, runCommand } from "../../../../src/ui/prompts/use-prompt.ts";
+import { isTyping } from "../../../../src/ui/typing.ts";
 import { createRecordingPi } from "../../recording-pi.ts";
 
 test("a server that has other prompts with each list -> as many commands as may be; those of others are made", () => {
@@ -23,3 +27,39 @@ test("a server that has other prompts with each list -> as many commands as may 
   register({ mode: "rpc" } as PiContext);
   expect([...pi.commands.keys()].slice(LIMITS.toldCommands)).toEqual(["mcp__b__p"]);
 });
+
+test.each(["a command", "an input"])(
+  "%s that asks for an argument, and the session ends -> the dialog closes, the keys are free, the model gets nothing",
+  async (way) => {
+    let end: () => void = () => undefined;
+    const asked: (AbortSignal | undefined)[] = [];
+    const told: string[] = [];
+    // As Pi: the dialog of a session that has been replaced never settles.
+    const ui = {
+      getEditorText: () => "",
+      notify: (text: string) => void told.push(text),
+      input: (_title: string, _placeholder: unknown, dialog?: { signal?: AbortSignal }) => {
+        asked.push(dialog?.signal);
+        return new Promise<string>(() => undefined);
+      },
+    };
+    const ctx = { mode: "tui", hasUI: true, isIdle: () => true, ui } as unknown as PiCommandContext;
+    const prompt = { prompt: "p", command: "mcp__a__p", arguments: [{ name: "city", required: true }] };
+    const host = {
+      pi: { getCommands: () => [], sendUserMessage: () => void told.push("to the model") },
+      catalog: () => ({ servers: [{ name: "a", prompts: [prompt] }] }),
+      ask: async () => Promise.reject(new Error("asked the worker")),
+      onChange: (listener: (event: undefined) => void) => {
+        end = () => listener(undefined);
+        return () => undefined;
+      },
+    } as unknown as PromptHost;
+    const typed = { name: prompt.command, args: "", ctx };
+    const done = way === "an input" ? promptAsInput(host, typed) : runCommand(host, typed);
+    await vi.waitFor(() => expect(asked).toHaveLength(1));
+    expect(isTyping(ctx)).toBe(true);
+    end();
+    expect(await done).toEqual(way === "an input" ? { action: "handled" } : undefined);
+    expect([asked[0]?.aborted, isTyping(ctx), told]).toEqual([true, false, []]);
+  },
+);
