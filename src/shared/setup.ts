@@ -3,6 +3,7 @@
  * [arguments]`, or `[options] [name] <json>`. The options of `claude mcp add` and `codex mcp add` have the same meaning here.
  * Values stay as they are written: `${VAR}` is filled in at connect. The worker checks the entry. Pure.
  */
+import { type ParseError, type ParseErrorCode, parse as parseJsonc, printParseErrorCode } from "jsonc-parser";
 import { isBundle, isUrl, lacksName, linkedJson, proposedName, UNPACK, withoutLead } from "./pasted.ts";
 import type { JsonValue } from "./protocol/errors.ts";
 import type { ServerEntry } from "./protocol/person.ts";
@@ -178,16 +179,38 @@ function asOurs({ serverUrl, httpUrl, timeout, ...entry }: ServerEntry): ServerE
   });
 }
 
-/** The JSON value; undefined if the text is none. A property without the braces around it counts as an object. */
+/** Whether the text begins as an object does, behind comments. Each comment can be read in one way only, so that it is read once. */
+export const isJsonText = (text: string): boolean =>
+  /^(?:\s|\/\/[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*\{/.test(text);
+
+/** For example `CommaExpected` -> "comma expected". */
+const mistakeText = (code: ParseErrorCode): string =>
+  printParseErrorCode(code)
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .toLowerCase();
+
+/** The value of JSON as pages show it, with comments and trailing commas. Throws `AddProblem`. */
 function parsed(text: string): unknown {
-  for (const whole of [text, `{${text.trim().replace(/,$/, "")}}`]) {
-    try {
-      return JSON.parse(whole) as unknown;
-    } catch {
-      // Either form may be the right one.
-    }
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    // It may have what jsonc-parser forgives, and that one says where a mistake is.
   }
-  return undefined;
+  const mistakes: ParseError[] = [];
+  let value: unknown;
+  try {
+    value = parseJsonc(text, mistakes, { allowTrailingComma: true });
+  } catch (error) {
+    // It calls itself for each level.
+    if (error instanceof RangeError) throw new AddProblem("That JSON is nested too deeply.");
+    throw error;
+  }
+  const [first] = mistakes;
+  if (!first) return value;
+  const lines = text.slice(0, first.offset).split("\n");
+  throw new AddProblem(
+    `That is not a JSON object: ${mistakeText(first.error)} in line ${lines.length}, column ${(lines.at(-1) ?? "").length + 1}.`,
+  );
 }
 
 /**
@@ -197,8 +220,7 @@ function parsed(text: string): unknown {
 function readJsonServer(text: string): { name?: string; entry: ServerEntry } {
   if (text.length > JSON_CHARS) throw new AddProblem("That is too long for the entry of one server.");
   const root = parsed(text);
-  if (!isObject(root))
-    throw new AddProblem("That is not a JSON object: check its quotes, commas and braces.");
+  if (!isObject(root)) throw new AddProblem("That is not a JSON object.");
   if (isEntry(root)) {
     const { name, ...entry } = root;
     // VS Code's command line takes the name among the keys.
@@ -377,7 +399,7 @@ function serverOf(all: Read): { name: string; entry: ServerEntry } {
   const { given, positionals } = all;
   const [name] = positionals;
   const [first] = name === undefined ? all.rest : [name];
-  if (first?.startsWith("{")) {
+  if (first !== undefined && isJsonText(first)) {
     const behind = name === undefined ? all.rest.slice(1) : targetOf(all);
     return jsonEntry([first, ...behind], undefined, given);
   }
@@ -386,7 +408,7 @@ function serverOf(all: Read): { name: string; entry: ServerEntry } {
   refuseBundle(name, target[0]);
   if (target[0] === undefined || target[0] === "")
     throw new AddProblem(`The command or the URL is missing behind the name ${name}.`, { bare: name });
-  if (target[0].startsWith("{")) return jsonEntry(target, name, given);
+  if (isJsonText(target[0])) return jsonEntry(target, name, given);
   const isRemote = wantsHttp(given) || isUrl(target[0]);
   if (isRemote && given.single.transport === "stdio")
     throw new AddProblem("--transport stdio is for a command, and a URL is given.");
@@ -406,7 +428,7 @@ function withName(words: readonly string[]): { name: string; before: string; wor
   }
   const behind = words[at] === "--";
   const target = words.slice(behind ? at + 1 : at);
-  const isCommand = behind && target.length > 0 && !target[0]?.startsWith("{");
+  const isCommand = behind && target.length > 0 && !isJsonText(target[0] ?? "");
   if (!isCommand && !lacksName(target, (word) => optionOf(word) !== undefined)) return undefined;
   const name = proposedName(target);
   // Behind a URL there can be options of ours; all that stands behind a command is its own.

@@ -4,7 +4,7 @@ import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import { KNOWN_SERVERS, knownText, parseKnown } from "../../shared/known-servers.ts";
 import { proposedName } from "../../shared/pasted.ts";
-import { type AddWords, parseAdd } from "../../shared/setup.ts";
+import { type AddWords, isJsonText, parseAdd } from "../../shared/setup.ts";
 import { splitWords } from "../../shared/text/split-words.ts";
 import { whileTyped } from "../typing.ts";
 import { ATTEMPTS, choose, type Read, until } from "./dialog.ts";
@@ -76,8 +76,8 @@ async function askJson(ctx: PiContext): Promise<AddWords | AddWords[] | undefine
     // Over RPC the other program may send anything.
     if (typeof edited !== "string" || edited.trim() === "") return undefined;
     text = edited;
-    const first = text.trim().startsWith("{") ? text.trim() : `{${text.trim().replace(/,$/, "")}}`;
-    const parsed = parseAdd(["--", first]);
+    // A comment in the last line ends with it.
+    const parsed = parseAdd(["--", isJsonText(text) ? text : `{${text}\n}`]);
     if ("add" in parsed) return withName(ctx, parsed.add);
     if (parsed.instead?.several) return parsed.instead.several;
     notify(ctx, parsed.problem, "warning");

@@ -1,7 +1,7 @@
 /** The words of `add`, and the name of a server that nobody named. */
 import { describe, expect, test } from "vitest";
 import { proposedName } from "../../../src/shared/pasted.ts";
-import { parseAdd } from "../../../src/shared/setup.ts";
+import { isJsonText, parseAdd } from "../../../src/shared/setup.ts";
 import { splitWords } from "../../../src/shared/text/split-words.ts";
 
 /** A variable, which stays as it is written. */
@@ -387,6 +387,14 @@ describe("the JSON of a README", () => {
     ["a name before it", ["mine", "--", JSON.stringify({ fs: FS })], "mine", FS],
     ["a name without --", ["mine", JSON.stringify(FS)], "mine", FS],
     [
+      "comments, and commas behind the last values",
+      [
+        '// ~/.cursor/mcp.json\n/* all ** of them */ {\n  "mcpServers": {\n    // Needs Node 20.\n    "fs": {"command": "npx", "args": ["http://x", "/*"],},\n  },\n}',
+      ],
+      "fs",
+      { command: "npx", args: ["http://x", "/*"] },
+    ],
+    [
       "a name of every object",
       ['{"mcpServers": {"__proto__": {"command": "x"}}}'],
       "__proto__",
@@ -399,7 +407,9 @@ describe("the JSON of a README", () => {
   });
 
   test.each<[string[], RegExp]>([
-    [["{oops}"], /not a JSON object/],
+    [["{oops}"], /not a JSON object: invalid symbol in line 1, column 2\.$/],
+    [['{"a": {\n"command": "x"\n"args": []}}'], /not a JSON object: comma expected in line 3, column 1\.$/],
+    [['{"a": {"command": "x"}'], /not a JSON object: close brace expected in line 1, column 23\.$/],
     [['{"mcpServers": {}}'], /names no server/],
     [['{"a": {"command": "x"}, "b": {"url": "y"}}'], /holds 2 servers/],
     [["--env", "A=1", '{"command": "x"}'], /--env is for a command or a URL/],
@@ -409,6 +419,15 @@ describe("the JSON of a README", () => {
   ])("%j", (words, problem) => {
     const parsed = parseAdd(words);
     expect("problem" in parsed ? parsed.problem : "no problem").toMatch(problem);
+  });
+});
+
+test("JSON that is deep, or has a comment behind each comment -> refused at once", () => {
+  expect(parseAdd([`{"a": ${"[".repeat(90_000)}`])).toEqual({ problem: "That JSON is nested too deeply." });
+  const comments = `${"////".repeat(10_000)}\n${"/**/ ".repeat(10_000)}`;
+  expect([isJsonText(`${comments}x {`), isJsonText(`${comments}{`)]).toEqual([false, true]);
+  expect(parseAdd([`{"a": ${comments}x`])).toEqual({
+    problem: "That is not a JSON object: invalid symbol in line 2, column 50001.",
   });
 });
 

@@ -7,7 +7,6 @@ import type { PiCommandContext, PiContext } from "../../../../src/pi/api.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { createPromptCommands } from "../../../../src/ui/prompts/prompts.ts";
 import { type PromptHost, promptAsInput, runCommand } from "../../../../src/ui/prompts/use-prompt.ts";
-import { isTyping } from "../../../../src/ui/typing.ts";
 import { createRecordingPi } from "../../recording-pi.ts";
 
 test("a server that has other prompts with each list -> as many commands as may be; those of others are made", () => {
@@ -28,9 +27,15 @@ test("a server that has other prompts with each list -> as many commands as may 
   expect([...pi.commands.keys()].slice(LIMITS.toldCommands)).toEqual(["mcp__b__p"]);
 });
 
+/** How many dialogs and screens of this process take keys: src/ui/typing.ts. */
+const keysTaken = (): number =>
+  (globalThis as { [key: symbol]: Set<object> | undefined })[Symbol.for("pi-mcp-threads.keys-taken")]?.size ??
+  0;
+
 test.each(["a command", "an input"])(
   "%s that asks for an argument, and the session ends -> the dialog closes, the keys are free, the model gets nothing",
   async (way) => {
+    const before = keysTaken();
     let end: () => void = () => undefined;
     const asked: (AbortSignal | undefined)[] = [];
     const told: string[] = [];
@@ -57,9 +62,9 @@ test.each(["a command", "an input"])(
     const typed = { name: prompt.command, args: "", ctx };
     const done = way === "an input" ? promptAsInput(host, typed) : runCommand(host, typed);
     await vi.waitFor(() => expect(asked).toHaveLength(1));
-    expect(isTyping(ctx)).toBe(true);
+    expect(keysTaken()).toBe(before + 1);
     end();
     expect(await done).toEqual(way === "an input" ? { action: "handled" } : undefined);
-    expect([asked[0]?.aborted, isTyping(ctx), told]).toEqual([true, false, []]);
+    expect([asked[0]?.aborted, keysTaken(), told]).toEqual([true, before, []]);
   },
 );
