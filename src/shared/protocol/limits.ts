@@ -248,7 +248,10 @@ export const LIMITS = {
   publishAloneMs: 10_000,
   /** Making a snapshot of servers that can all be done alone: they are many, or the machine is busy. */
   publishSlowMs: 60_000,
-  /** The end of a session waits this long for the snapshot of the next start. */
+  /**
+   * The end of a session waits this long for the snapshot of the next start, where main waits for the worker at all: for
+   * `shutdownMs`, and longer only while a sign-in is renewed.
+   */
   publishFinishMs: 5_000,
   /** A server whose tools could not be published is not tried again for this long, unless it is reconnected. */
   leftOutMs: 24 * 60 * 60 * 1_000,
