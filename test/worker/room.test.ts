@@ -345,6 +345,18 @@ describe.each(USERS)("in a sandbox, as %s", (user) => {
     expect(await run(await inRoom({ code }, place), user, place)).toBe("got: ENOENT,,,the secret");
   });
 
+  test("the folder of the hub's secret, where a variable has moved it, and made after the room was planned", async () => {
+    const place = await createPlace();
+    const folder = join(place.home, "runtime");
+    await mkdir(folder);
+    vi.stubEnv("XDG_RUNTIME_DIR", folder);
+    const code = `return fs.readFileSync(${JSON.stringify(join(folder, "pi-mcp", "secret"))}, "utf8")`;
+    const launch = await inRoom({ code }, place);
+    await mkdir(join(folder, "pi-mcp"));
+    await writeFile(join(folder, "pi-mcp", "secret"), "the secret");
+    expect(await run(launch, user, place)).toMatch(REFUSED);
+  });
+
   test("single private files of folders that variables have moved; what lies beside them can be read", async () => {
     const place = await createPlace();
     const folder = join(place.home, "moved");
@@ -687,10 +699,13 @@ test("the server's own start has no other descriptors than stdin, stdout and std
   expect(await text(server.stdout)).toMatch(/^got: 0/);
 });
 
-test.each([
-  ["a project's server", true],
-  ["a server of the user", false],
-])("what the variables of %s have npm do outside of its sandbox", async (_who, byProject) => {
+test.each<[string, Partial<ServerDefinition>, boolean]>([
+  ["a project's server -> nothing", { project: true, definedByProject: true }, false],
+  ["a package's server -> nothing", { project: true, origin: "package" }, false],
+  ["a server of the user that a project changed -> nothing", { project: true }, false],
+  ["a server of the user that a project switched on", { project: true, enabledByProject: ".mcp.json" }, true],
+  ["a server of the user", {}, true],
+])("what the variables of %s have npm do outside of its sandbox", async (_who, facts, runs) => {
   const { base, agentDir, session } = await createPlace();
   const [evil, mark] = [join(base, "evil.cjs"), join(base, "mark")];
   await writeFile(evil, `require("node:fs").writeFileSync(${JSON.stringify(mark)}, "")`);
@@ -699,7 +714,7 @@ test.each([
   const env = { NODE_OPTIONS: `--require ${evil}` };
   const server: ServerDefinition = {
     ...definition("s", { command: "npx", args: ["-y", "pmt-no-such-package"], env, sandbox: true }),
-    ...(byProject && { project: true, definedByProject: true }),
+    ...facts,
   };
   if (server.target.kind !== "stdio") throw new Error("no command");
   const started = launchOfServer(server.target, {
@@ -714,6 +729,6 @@ test.each([
       () => true,
       () => false,
     ),
-  ).toBe(!byProject);
+  ).toBe(runs);
   if (!(made instanceof Error)) expect(made).toMatchObject({ env });
 });

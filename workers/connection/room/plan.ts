@@ -11,7 +11,7 @@ import { isFolder } from "../../shared/files/file-system.ts";
 import { give, makeFolder } from "../../shared/files/owner.ts";
 import { isWithin } from "../../shared/programs/find-program.ts";
 import type { Launch } from "../../shared/programs/processes.ts";
-import type { ServerDefinition } from "../config/entry/definition.ts";
+import { isUsersOwn, type ServerDefinition } from "../config/entry/definition.ts";
 import { expandHome } from "../config/entry/interpolate.ts";
 import type { Sandbox } from "../config/entry/sandbox.ts";
 import { HOSTS } from "../config/entry/schema.ts";
@@ -291,10 +291,11 @@ const rulesWith =
 
 /** `own`: the folder that its entry names, if it may write there. `around`: what it sees also where temp folders are hidden. */
 async function whereabouts(
-  { base, target, definedByProject }: ServerDefinition,
+  definition: ServerDefinition,
   { program, cwd }: Pick<Launch, "program" | "cwd">,
   { agentDir, session, home }: RoomPlace,
 ): Promise<{ own: string[]; around: string[]; homeAt: string; sessionAt: string }> {
+  const { base, target } = definition;
   const at = async (path: string): Promise<string> => (await real(path)) ?? path;
   const [homeAt, cwdAt, sessionAt, agentAt] = [
     await at(home),
@@ -305,7 +306,7 @@ async function whereabouts(
   // A plugin's own folder, and one above the session's, is where its server runs anyway, and not what the entry asks for.
   const isUsual = base !== undefined && isWithin(cwdAt, await at(base.folder));
   // A project would get by its server's folder what no key of its sandbox gives.
-  const isElsewhere = definedByProject && !isUsual && !isWithin(cwdAt, sessionAt);
+  const isElsewhere = !isUsersOwn(definition) && !isUsual && !isWithin(cwdAt, sessionAt);
   const isNamed = target.kind === "stdio" && target.cwd !== undefined;
   // Whoever may write the home folder decides what the person's next shell runs.
   const isOwn = isNamed && !isWithin(homeAt, cwdAt) && !isUsual && !isElsewhere;
@@ -358,8 +359,10 @@ export async function planRoom(
   // Others fill a project with links, unless it holds the home folder: there links are the user's.
   const rulesFor = rulesWith(await createTrust(wanted, isWithin(homeAt, sessionAt) ? [] : [sessionAt]));
   const secret = [...privatePaths(home, session), ...serverFiles(place)];
+  // The hub's secret may lie there, by which one has it start programs. A path that is not absolute counts for nobody.
+  const runtime = [process.env.XDG_RUNTIME_DIR ?? ""].filter(isAbsolute);
   const [places, shown, programs, privates, agents, hidden, opened, obeyed, writable] = await Promise.all([
-    rulesFor([tmpdir(), "/tmp", "/var/tmp", "/run", agentDir], "hide"),
+    rulesFor([tmpdir(), "/tmp", "/var/tmp", "/run", ...runtime, agentDir], "hide"),
     // These may lie in a temp folder; what of them is private is hidden again.
     rulesFor([...around, "/etc/resolv.conf"], "read"),
     rulesFor([program], "read"),

@@ -16,7 +16,7 @@ import { endsOf } from "../../../shared/programs/find-program.ts";
 import { type Command, launchOf } from "../../../shared/programs/launch.ts";
 import { type Launch, type ServerProcess, spawnServer } from "../../../shared/programs/processes.ts";
 import { isChosenFolder, serverEnvironment } from "../../config/entry/cache-identity.ts";
-import type { ServerDefinition, StdioTarget } from "../../config/entry/definition.ts";
+import { isUsersOwn, type ServerDefinition, type StdioTarget } from "../../config/entry/definition.ts";
 import { sandboxOf } from "../../config/entry/sandbox.ts";
 import { withoutWindow } from "../../hub/window-variables.ts";
 import type { Connection, ConnectOptions } from "../../mcp/connection.ts";
@@ -76,8 +76,9 @@ async function commandOf(target: StdioTarget, options: LaunchOptions): Promise<C
 /** The command without npm as the server's parent, if it is certain what npm would start. */
 async function withoutNpm(command: Command, target: StdioTarget, options: LaunchOptions): Promise<Command> {
   const { definition, npxCacheFile, signal } = options;
-  // npm runs outside of the sandbox, and does what variables such as NODE_OPTIONS and PATH say: a project's do not reach it.
-  const isApart = definition.definedByProject && sandboxOf(definition.sandbox) !== undefined;
+  // npm runs outside of the sandbox, and does what variables such as NODE_OPTIONS and PATH say: those of a project or a package do
+  // not reach it, nor what a project changed in a server of the user.
+  const isApart = !isUsersOwn(definition) && sandboxOf(definition.sandbox) !== undefined;
   const asked = isApart
     ? await commandOf({ ...target, env: {} }, { ...options, onNote: () => undefined })
     : command;
