@@ -12,7 +12,15 @@ import { isUsersOwn, type ServerDefinition } from "../entry/definition.ts";
 import type { EnvSeen } from "../env-files/env-files.ts";
 import type { Scripts } from "../env-files/scripts.ts";
 import { consentQuestion, leastChars } from "./question.ts";
-import { type Consent, consentHash, createRecords, placeOf, type Standing, subjectOf } from "./records.ts";
+import {
+  type Consent,
+  consentHash,
+  createRecords,
+  keyOf,
+  placeOf,
+  type Standing,
+  subjectOf,
+} from "./records.ts";
 
 export interface TrustFacts {
   projectTrusted: boolean;
@@ -27,7 +35,7 @@ export interface TrustFacts {
   /** When the session began. The person who trusted the project has not seen an envFile that was written later. */
   startedAtMs?: number | undefined;
   /**
-   * Hashes that this session has accepted: `accepted` of the decision before. Undefined at the start of the session,
+   * What this session has accepted (`acceptedAs`): `accepted` of the decision before. Undefined at the start of the session,
    * when all of `.pi/mcp.json` counts as seen by the person who trusted the project.
    */
   accepted?: ReadonlySet<string> | undefined;
@@ -57,18 +65,20 @@ export interface TrustDecision {
   allowed: ServerDefinition[];
   pending: PendingConsent[];
   refused: RefusedServer[];
-  /** Hashes for the facts of the next decision. */
+  /** For the facts of the next decision. */
   accepted: Set<string>;
 }
 
 type Verdict = { may: "run" } | { may: "ask" } | { may: "never"; reason: string; byPerson?: true };
 
-function verdict({ definition, hash }: Asked, { own, elsewhere }: Standing, facts: TrustFacts): Verdict {
+function verdict(asked: Asked, { own, elsewhere }: Standing, facts: TrustFacts): Verdict {
+  const { definition } = asked;
   const { origin, enabled, enabledByProject } = definition;
   if (!definition.project) return { may: "run" };
   if (!facts.projectTrusted && origin !== "package")
     return { may: "never", reason: "the project is not trusted" };
-  if (facts.accepted?.has(hash)) return { may: "run" };
+  // A no counts more than what was accepted before it, such as an earlier content of the same server's files.
+  if (own !== "refused" && facts.accepted?.has(acceptedAs(asked))) return { may: "run" };
   if (own === "allowed") return { may: "run" };
   const isRefused = own === "refused" || (own === undefined && elsewhere === "refused");
   if (isRefused)
@@ -154,7 +164,7 @@ export function decideTrust(
     const decided = verdict(asked, standing, facts);
     if (decided.may === "run") {
       // Nobody was asked about a disabled server: enabling it needs a question.
-      if (definition.enabled) result.accepted.add(asked.hash);
+      if (definition.enabled) result.accepted.add(acceptedAs(asked));
       allow(definition, bound);
       return;
     }
@@ -179,6 +189,13 @@ export const askedOf = (definition: ServerDefinition, place: string, bound?: Bou
   subject: subjectOf(definition),
   place,
 });
+
+/** With the key of its decision, by which all contents of one server are found. */
+const acceptedAs = (asked: Asked): string => `${asked.hash} ${keyOf(asked)}`;
+
+/** What is left of what was accepted once the server's decision is another one. `key`: `keyOf` the decision. */
+export const acceptedWithout = (accepted: Iterable<string>, key: string): Set<string> =>
+  new Set([...accepted].filter((one) => !one.endsWith(` ${key}`)));
 
 /** A decision in the form in which it is remembered. */
 export const consentOf = (

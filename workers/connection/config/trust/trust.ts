@@ -17,6 +17,7 @@ import { type ConfigFacts, projectPiFile, readText, trustFile } from "../files/s
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
 import {
   type Asked,
+  acceptedWithout,
   askedOf,
   awaitingConsents,
   consentOf,
@@ -121,15 +122,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
     servers: readonly ServerDefinition[],
     { seen: envFiles, scripts }: EnvLook,
   ): TrustDecision => {
-    const facts: TrustFacts = {
-      projectTrusted,
-      canAsk,
-      folder,
-      envFiles,
-      scripts,
-      startedAtMs,
-      accepted,
-    };
+    const facts: TrustFacts = { projectTrusted, canAsk, folder, envFiles, scripts, startedAtMs, accepted };
     return decideTrust(servers, takenBack.counted(store.consents), facts);
   };
 
@@ -143,6 +136,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
   };
   const answer = (asked: Asked, decision: "allowed" | "refused"): Promise<void> => {
     takenBack.answered(keyOf(asked));
+    if (decision === "refused") accepted = accepted && acceptedWithout(accepted, keyOf(asked));
     return remembered(consentOf(asked, decision, Date.now()));
   };
 
@@ -155,7 +149,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
     get envFiles(): readonly string[] {
       return look.files;
     },
-    /** Hashes that this session has let run; undefined before the first `accept`. */
+    /** What this session has let run; undefined before the first `accept`. */
     get accepted(): ReadonlySet<string> | undefined {
       return accepted;
     },
@@ -201,7 +195,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
       const consent = store.consents.find((one) => one.decision !== "awaiting" && keyOf(one) === id);
       if (!consent) return;
       takenBack.permission(id);
-      accepted = new Set([...(accepted ?? [])].filter((hash) => hash !== consent.hash));
+      accepted = acceptedWithout(accepted ?? [], id);
       await remembered({ ...consent, decision: "awaiting", decidedAt: Date.now() }, true);
     },
     /** The user allows here what his own files say of this server. Throws as `answer` does. */

@@ -90,7 +90,13 @@ describe("decideTrust", () => {
     [".pi/mcp.json, changed live", IN.pi, [], { accepted: live }, ask],
     [".pi/mcp.json, changed live, nobody to ask", IN.pi, [], { accepted: live, canAsk: false }, never],
     [".pi/mcp.json, changed live, consented", IN.pi, [consent(IN.pi)], { accepted: live }, run],
-    [".pi/mcp.json, accepted before", IN.pi, [], { accepted: new Set([consentHash(IN.pi, PLACE)]) }, run],
+    [
+      ".pi/mcp.json, accepted before",
+      IN.pi,
+      [],
+      { accepted: decideTrust([IN.pi], [], TRUSTED).accepted },
+      run,
+    ],
     [".pi/mcp.json, refused", IN.pi, [consent(IN.pi, "refused")], {}, never],
     [".pi/mcp.json, awaiting since before", IN.pi, [consent(IN.pi, "awaiting")], {}, ask],
     [

@@ -8,7 +8,9 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import type { SessionFacts } from "../../../../../../src/shared/protocol/session.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
+import type { PendingConsent } from "../../../../../../workers/connection/config/trust/decide.ts";
 import { loadTrust } from "../../../../../../workers/connection/config/trust/file.ts";
+import { keyOf } from "../../../../../../workers/connection/config/trust/records.ts";
 import { type Consents, openConsents } from "../../../../../../workers/connection/config/trust/trust.ts";
 import { resolveTarget } from "../../../../../../workers/connection/config/values/values.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, put, temporaryFolder } from "../support.ts";
@@ -171,6 +173,41 @@ describe("a file of the project that a server names", () => {
     const { pending } = await (await openAt(home)).decide([definition("a", raw, PROJECT_FILE)]);
     expect(pending[0]?.question).not.toContain("as it is now");
   });
+
+  test.each<[string, (consents: Consents, asked: PendingConsent) => Promise<void>]>([
+    ["a no", (consents, asked) => consents.answer(asked, "refused")],
+    [
+      "a no, and the wish to be asked again",
+      async (consents, asked) => {
+        await consents.answer(asked, "refused");
+        consents.reopen();
+      },
+    ],
+    [
+      "a yes that is taken back",
+      async (consents, asked) => {
+        await consents.answer(asked, "allowed");
+        consents.accept(await consents.decide([asked.definition]));
+        await consents.takeBack(keyOf(asked));
+      },
+    ],
+  ])(
+    "agreed to, then %s to another content, then the content of before -> it does not run",
+    async (_what, then) => {
+      const { server, cwd, agentDir } = await at();
+      const session = await openAt({ cwd, agentDir });
+      const step = async (content: string) => {
+        await put(join(cwd, "server.js"), content);
+        const decision = await session.decide([server]);
+        session.accept(decision);
+        return decision;
+      };
+      expect((await step("1")).allowed).toHaveLength(1);
+      const [asked] = (await step("2")).pending;
+      await then(session, asked ?? expect.unreachable("no question"));
+      expect((await step("1")).allowed).toEqual([]);
+    },
+  );
 
   test("in the folder of the entry, and a larger one than is read -> asked again when it changes", async () => {
     const { cwd, again } = await at({ command: "./run.sh", cwd: "sub" });
