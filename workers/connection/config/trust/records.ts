@@ -145,7 +145,10 @@ const PLACE_CHARS = 32;
 export const placeOf = (folder: string): string =>
   sha256(folder.replace(/^[a-z]:/, (drive) => drive.toUpperCase())).slice(0, PLACE_CHARS);
 
-/** Hex SHA-256 of everything that was shown, and of the place. */
+/**
+ * Hex SHA-256 of everything that was shown, and of the place. A yes to a server of the user's own, which a project switches on or
+ * changes, is none to a server of the project with the same entry: that one replaces the user's, and its rules and protection.
+ */
 export const consentHash = (
   definition: ServerDefinition,
   place: string,
@@ -153,5 +156,7 @@ export const consentHash = (
 ): string => {
   const envFile = seen && ("content" in seen ? seen.content.hash : "cannot be used");
   const files = scripts && ("hash" in scripts ? scripts.hash : "cannot be used");
-  return sha256({ place, subject: subjectOf(definition), envFile, files });
+  const isUsers = !definition.definedByProject && definition.origin !== "package";
+  const whose = isUsers ? { whose: "the user's" } : {};
+  return sha256({ place, subject: subjectOf(definition), envFile, files, ...whose });
 };

@@ -136,6 +136,20 @@ describe("decideTrust", () => {
       {},
       run,
     ],
+    [
+      "a project's server with the entry of the user's, which was switched on",
+      IN.file,
+      [consent(IN.switchedOn)],
+      {},
+      ask,
+    ],
+    [
+      "the user's, switched on, with the entry of a project's server that was consented to",
+      IN.switchedOn,
+      [consent(IN.file)],
+      {},
+      ask,
+    ],
     [".mcp.json, switched off", definition("a", { ...RAW, enabled: false }, PROJECT_FILE), [], {}, run],
   ])("%s -> %o", (_, server, consents, over, expected) => {
     expect(summary(decideTrust([server], consents, { ...TRUSTED, ...over }))).toEqual(expected);
