@@ -110,7 +110,9 @@ async function installationOf(written: unknown, cwd: string): Promise<string | u
   return fitting.flat().sort((a, b) => a.rank - b.rank)[0]?.path;
 }
 
-/** `name@marketplace` -> whether it is enabled. */
+const isOff = (word: unknown): boolean => word === false || word === null;
+
+/** Of the form `name@marketplace`. A project disables plugins, and enables those of which the user's own file says nothing. */
 async function enabledPlugins(
   loader: Loader,
 ): Promise<{ enabled: ReadonlySet<string>; problems: ConfigProblem[] }> {
@@ -122,8 +124,10 @@ async function enabledPlugins(
       .map((name) => sourceOf(join(facts.cwd, ".claude", name), "project-file")),
   ];
   const read = await Promise.all(settings.map((source) => readObject(loader, source)));
-  const said = Object.assign({}, ...read.map(({ value }) => objectAt(value?.root.enabledPlugins))) as object;
-  const enabled = Object.entries(said).flatMap(([id, word]) => (word === false || word === null ? [] : [id]));
+  const [users = {}, ...projects] = read.map(({ value }) => objectAt(value?.root.enabledPlugins));
+  const off = Object.entries(users).filter(([, word]) => isOff(word));
+  const said = Object.assign({}, users, ...projects, Object.fromEntries(off)) as object;
+  const enabled = Object.entries(said).flatMap(([id, word]) => (isOff(word) ? [] : [id]));
   return { enabled: new Set(enabled), problems: read.flatMap(({ problems }) => problems) };
 }
 

@@ -663,6 +663,13 @@ describe('"claude-plugins" among imports', () => {
     expect(names(await loadConfig({ ...its.at, projectTrusted: false }))).toEqual(["a__docs", "b__docs"]);
   });
 
+  test("a project enables what the user's own file does not name, and nothing that the user has disabled", async () => {
+    const its = await lay({ "a@market": false });
+    const enabledPlugins = { "a@market": true, "b@market": true };
+    await put(join(its.at.cwd, ".claude", "settings.json"), { enabledPlugins });
+    expect(names(await loadConfig(its.at))).toEqual(["b__docs"]);
+  });
+
   test("an installation that is not enabled does not count; version 1 of the list; CLAUDE_CONFIG_DIR", async () => {
     const its = await lay({ "a@market": false });
     expect(names(await loadConfig(its.at))).toEqual([]);
