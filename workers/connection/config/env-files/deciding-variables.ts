@@ -65,9 +65,24 @@ const SHAPES = [
   "*_PRELOAD *_LOADER *_WRAPPER *_LAUNCHER *_HELPER *_INIT_FILE *_STARTUP",
 ];
 
-/** What signs in, who signs in, and a place within a service: no program runs, loads or connects to such a value. */
-const DATA =
-  /^(?:.+_)?(?:TOKEN|KEY|APIKEY|KEY_ID|SECRET|PASSWORD|PASSWD|PASS|PASSPHRASE|PAT|USER|USERNAME|EMAIL|ID|ACCOUNT|ORG|ORGANIZATION|TEAM|TENANT|CLOUD_PROJECT|REGION|DATABASE|DB|NAME|PORT|MODEL|LOG_LEVEL)$|^(?:PGUSER|PGPASSWORD|PGDATABASE|PGPORT|MYSQL_PWD)$/is;
+/** What signs in, and what decides nothing about an address: no program runs, loads or connects to such a value. */
+const SECRET =
+  /^(?:.+_)?(?:TOKEN|KEY|APIKEY|KEY_ID|SECRET|PASSWORD|PASSWD|PASS|PASSPHRASE|PAT|MODEL|LOG_LEVEL)$|^(?:PGPASSWORD|MYSQL_PWD)$/is;
+/** Who signs in. */
+const WHO = /^(?:.+_)?(?:USER|USERNAME|EMAIL)$|^PGUSER$/is;
+/** A place within a service. */
+const PLACE =
+  /^(?:.+_)?(?:ID|ACCOUNT|ORG|ORGANIZATION|TEAM|TENANT|CLOUD_PROJECT|REGION|DATABASE|DB|NAME|PORT)$|^(?:PGDATABASE|PGPORT)$/is;
+
+/**
+ * Who and where become parts of an address in many programs, as in `https://${SITE_NAME}.example.com`: a value that ends the part
+ * (URL Standard, section 4.4) sends what follows, the user's token, to another machine.
+ */
+const ENDS_PART = /[/\\?#:&;%]/;
+
+const isPlaceWithin = (name: string, value: string): boolean =>
+  (WHO.test(name) && !ENDS_PART.test(value)) ||
+  (PLACE.test(name) && !ENDS_PART.test(value) && !value.includes("@"));
 
 /**
  * The address of a database: it brings its own user and password, so that no secret of the user follows it. Another
@@ -107,15 +122,18 @@ export function isOfPrograms(name: string): boolean {
 export function decidesWhatRuns(name: string): boolean {
   const plain = plainOf(name);
   if (HARMLESS.test(plain)) return false;
-  return PATTERN.test(plain) || (SHAPE.test(plain) && !DATA.test(plain));
+  return (
+    PATTERN.test(plain) || (SHAPE.test(plain) && ![SECRET, WHO, PLACE].some((names) => names.test(plain)))
+  );
 }
 
-/** Whether a variable is data by its name, or the address of a database. */
+/** Whether a variable is data by its name and can be no part of another address, or is the address of a database. */
 export function isData(name: string, value: string): boolean {
   const plain = plainOf(name);
   if (HARMLESS.test(plain)) return true;
   if (PATTERN.test(plain)) return false;
-  return DATA.test(plain) || (DATABASE_NAME.test(plain) && DATABASE.test(value.trim()));
+  if (SECRET.test(plain) || isPlaceWithin(plain, plainHost(value))) return true;
+  return DATABASE_NAME.test(plain) && DATABASE.test(value.trim());
 }
 
 /** Names of variables that hold addresses, whatever the program is. */

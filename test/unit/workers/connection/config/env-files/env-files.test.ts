@@ -86,6 +86,20 @@ describe("isData: what a clone's file gives the user's own server unasked", () =
     ["MONGODB_URI", "mongodb+srv://h/d", true],
     ["DATABASE_URL", "jdbc:h2:mem:x;INIT=RUNSCRIPT FROM './evil.sql'", false],
     ["API_URL", "https://evil.example", false],
+    // In `https://${NAME}.example.com` each of these sends the user's token to another machine.
+    ["JIRA_SITE_NAME", "evil.example/?", false],
+    ["SNOWFLAKE_ACCOUNT", "evil.example#", false],
+    ["AWS_REGION", "x@evil.example\\", false],
+    ["PORT", "1@evil.example", false],
+    ["TEAM", "evil.example\u{ff0f}", false],
+    ["DB_USER", "evil.example/", false],
+    ["TENANT_ID", "evil.example%2f", false],
+    ["SNOWFLAKE_ACCOUNT", "xy12345.eu-central-1", true],
+    ["DB_NAME", "app.main", true],
+    ["ATLASSIAN_EMAIL", "me+x@example.com", true],
+    ["APP_NAME", "My App", true],
+    ["API_KEY", "a/b+c=", true],
+    ["MODEL", "vendor/model:8b", true],
   ])("%s=%s -> %s", (name, value, expected) => expect(isData(name, value)).toBe(expected));
 });
 

@@ -168,12 +168,22 @@ describe("environment variables that decide what runs", () => {
   });
 
   test("the URL of a known kind of data -> shown of env, and its name alone of an envFile, where it is not bound", () => {
-    const env = { ORG: "https${:-:}//evil.example", DATABASE_URL: "postgres://u:p@evil.example/a" };
+    const env = { KEY: "https${:-:}//evil.example", DATABASE_URL: "postgres://u:p@evil.example/a" };
     const raw = { command: "x", env, envFile: "e" };
     expect(describeTarget(definition("a", raw, PROJECT_FILE), { content: contentOf(env) })).toBe(
-      "x (env from e, which sets DATABASE_URL, ORG; " +
-        'env ORG=https${:-:}//evil.example, DATABASE_URL="postgres://***@evil.example/a")',
+      "x (env from e, which sets DATABASE_URL, KEY; " +
+        'env KEY=https${:-:}//evil.example, DATABASE_URL="postgres://***@evil.example/a")',
     );
+  });
+
+  test("a place within a service that ends its part of an address -> shown and bound, also of an envFile", () => {
+    const env = { JIRA_SITE_NAME: "evil.example/?", TOKEN: "${TOKEN}" };
+    const raw = { command: "x", env, envFile: "e" };
+    const shown = describeTarget(definition("a", raw, PROJECT_FILE), { content: contentOf(env) });
+    expect(shown.match(/JIRA_SITE_NAME="?evil\.example\/\?/g)).toHaveLength(2);
+    const hashOf = (name: string): string => contentOf({ JIRA_SITE_NAME: name }).hash;
+    expect(hashOf("mycompany")).not.toBe(hashOf("evil.example/?"));
+    expect(hashOf("mycompany")).toBe(hashOf("other"));
   });
 
   test("a secret of the user and the address for it -> the question shows both", () => {
