@@ -8,6 +8,7 @@
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
+import { isWithin } from "../../../shared/programs/find-program.ts";
 import { isProject, parseEntry, type ServerDefinition } from "../entry/definition.ts";
 import { INHERITED } from "../entry/inherit-env.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
@@ -25,7 +26,7 @@ import type { NamedRules } from "./named-rules.ts";
 /** Files of one host, lowest precedence first. A project's files need a consent for each server, like `.mcp.json`. */
 export function hostSources(host: HostName, facts: ConfigFacts): ConfigSource[] {
   const { env, home, platform } = facts;
-  const { join } = pathsOf(platform);
+  const { join, isAbsolute, resolve } = pathsOf(platform);
   const config = env.XDG_CONFIG_HOME || join(home, ".config");
   const desktop: Partial<Record<NodeJS.Platform, string>> = {
     darwin: join(home, "Library", "Application Support"),
@@ -33,15 +34,24 @@ export function hostSources(host: HostName, facts: ConfigFacts): ConfigSource[] 
   };
   const appData = desktop[platform] ?? config;
   const { user, project, userLast = [] } = DIALECTS[host].files({ facts, join, config, appData });
+  const roots = [facts.cwd, ...(facts.worktree === undefined ? [] : [facts.worktree])];
+  // A variable such as CODEX_HOME, which a folder's own tools may set, can lead into the clone: then the file is the project's.
+  const isClones = (file: string): boolean =>
+    !isAbsolute(file) ||
+    roots.some((root) => isWithin(file, root, platform) && !isWithin(home, root, platform));
   const sourceOf =
     (origin: ConfigSource["origin"]) =>
     (file: string): ConfigSource => ({ file, origin, required: false });
+  const ofUser = (file: string): ConfigSource =>
+    isClones(file) ? sourceOf("project-file")(resolve(facts.cwd, file)) : sourceOf("import")(file);
+  const ofProject = project.map(sourceOf("project-file"));
   // If the session runs in the home folder, a file can be the user's and the project's: then it is the project's only.
-  return [
-    ...user.map(sourceOf("import")),
-    ...(facts.projectTrusted ? project : []).map(sourceOf("project-file")),
-    ...userLast.filter((file) => !project.includes(file)).map(sourceOf("import")),
-  ];
+  const isTwice = ({ file }: ConfigSource): boolean => project.includes(file);
+  const first = user.map(ofUser).filter((source) => source.origin === "import" || !isTwice(source));
+  const last = userLast.map(ofUser).filter((source) => !isTwice(source));
+  return [...first, ...ofProject, ...last].filter(
+    ({ origin }) => origin === "import" || facts.projectTrusted,
+  );
 }
 
 /** Whether the host looks for files above the working folder, so that its sources depend on the worktree. */

@@ -523,6 +523,25 @@ describe("hostSources", () => {
     expect(hostSources(host, facts({ ...LINUX, env }))[0]?.file).toBe(file);
   });
 
+  test.each([
+    ["claude-code", { CLAUDE_CONFIG_DIR: "/work/app/.claude" }, "/work/app/.claude/.claude.json"],
+    ["codex", { CODEX_HOME: "/work/app/deep/.codex" }, "/work/app/deep/.codex/config.toml"],
+    ["codex", { CODEX_HOME: ".codex" }, "/work/app/.codex/config.toml"],
+    ["copilot-cli", { COPILOT_HOME: "/work/app/x/../.copilot" }, "/work/app/.copilot/mcp-config.json"],
+    ["gemini-cli", { GEMINI_CLI_HOME: "/work/app" }, "/work/app/.gemini/settings.json"],
+    ["opencode", { OPENCODE_CONFIG: "o.json" }, "/work/app/o.json"],
+    ["opencode", { OPENCODE_CONFIG_DIR: "/work/app/oc" }, "/work/app/oc/opencode.json"],
+  ] as const)(
+    "%s with %o, which leads into the project -> a file of the project, and none of one that is not trusted",
+    (host, env, file) => {
+      const originsIn = (projectTrusted: boolean) =>
+        hostSources(host, facts({ ...LINUX, cwd: "/work/app", env, projectTrusted })).flatMap((source) =>
+          source.file === file ? [source.origin] : [],
+        );
+      expect([originsIn(true), originsIn(false)]).toEqual([["project-file"], []]);
+    },
+  );
+
   test("APPDATA moves the files of desktop programs on Windows", () => {
     const moved = facts({ ...WINDOWS, env: { APPDATA: "E:\\Data" } });
     expect(hostSources("vscode", moved)[0]?.file).toBe("E:\\Data\\Code\\User\\mcp.json");
@@ -573,7 +592,7 @@ describe("hostSources", () => {
 
   test("a relative OPENCODE_CONFIG starts from the session's folder", () => {
     const sources = hostSources("opencode", facts({ env: { OPENCODE_CONFIG: "o.json" } }));
-    expect(sources[2]).toMatchObject({ file: "/work/app/o.json", origin: "import" });
+    expect(sources[2]).toMatchObject({ file: "/work/app/o.json", origin: "project-file" });
   });
 
   test.each(HOSTS)("%s: a project's files need consent, and none is read without trust", (host) => {
