@@ -55,6 +55,8 @@ const SHORT_NAME = /~\d+$/;
 const LISTED_NAMES = 10_000;
 /** What stands between words of a shell, of a program's text, and of a list of options or folders. */
 const BETWEEN = /[\s"'`=:;,|&()<>[\]{}]+/;
+/** A variable or the output of a command as a shell reads them, before a path: mostly the folder of the entry. */
+const SHELL_FOLDER = /(?:\$\w+|\$\([^()]*\)|`[^`]*`)["']?[\\/]/g;
 /** An option of one letter with its value in one word (`-f./hook.awk`), and a file whose content is the value (`@file`). */
 const BEFORE_PATH = /^(?:-\w|@)/;
 /** What a server itself writes is named in texts and variables as well, and a change of that is no reason to ask. */
@@ -118,8 +120,10 @@ export class ScriptReader {
 
   /** The text, what follows a `=` in it, and each part that could be a path, with the variables filled in. */
   #wordsIn(text: string): string[] {
-    const parts = fillPath(text, this.#facts)
-      .text.split(BETWEEN)
+    const filled = fillPath(text, this.#facts).text;
+    const inFolder = filled.replaceAll(SHELL_FOLDER, " ./");
+    const parts = [filled, ...(inFolder === filled ? [] : [inFolder])]
+      .flatMap((one) => one.split(BETWEEN))
       .flatMap((part) => [part, part.replace(BEFORE_PATH, "")])
       .filter((part) => !DATA_FILE.test(part));
     const words = [text, ...(text.includes("=") ? [text.slice(text.indexOf("=") + 1)] : []), ...parts];

@@ -123,6 +123,17 @@ describe("a file of the project that a server names", () => {
       "hook.mjs",
       "./hook.mjs",
     ],
+    ...[
+      '"$PWD"/hook.mjs',
+      "$PWD/hook.mjs",
+      '"$(pwd)/hook.mjs"',
+      "$(git rev-parse --show-toplevel)/hook.mjs",
+    ].map((path): [string, object, string, string] => [
+      `in a line of a shell, as ${path}`,
+      { command: "sh", args: ["-c", `exec node ${path}`] },
+      "hook.mjs",
+      "./hook.mjs",
+    ]),
     ["in a program's text", { command: "node", args: ["-e", 'require("./hook")'] }, "hook.mjs", "./hook.mjs"],
     [
       "by a variable in a longer text",
