@@ -222,17 +222,19 @@ export interface ServerDetails {
   tools: ToolExposures;
 }
 
-/** What the person has decided about a server of a project. */
+/** What the person has decided about a server of a project, or about a skill for good. */
 export interface ProjectDecision {
   /** Names it for `takeBack`. */
   id: string;
   server: string;
-  /** The project's file. */
+  /** The project's file; of a skill its address. */
   file: string;
+  /** Name of the skill that is always loaded. */
+  skill?: string;
   decision: "allowed" | "refused";
   /** Milliseconds since the epoch. */
   decidedAt: number;
-  /** It was made in the folder in which Pi runs. */
+  /** It was made in the folder in which Pi runs, or counts in every one. */
   here: boolean;
 }
 

@@ -13,6 +13,7 @@ import { createDiagnose } from "../doctor/doctor.ts";
 import type { Results } from "../results/results.ts";
 import { unknownTool } from "../servers/status.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
+import type { AllowedSkills } from "../skills/allowed.ts";
 import { allTools } from "../tools/listed.ts";
 import { createPromptRequests, createResourceRequests, runCall } from "./calls.ts";
 import { statusReport } from "./carry-out.ts";
@@ -33,6 +34,7 @@ export interface SessionParts {
   results: Results;
   signIns: SignInRequests;
   approvals: Pick<Approvals, "turnEnded">;
+  allowedSkills: AllowedSkills;
   asks: SessionAsks;
   edits: Promise<UserEdits>;
   emit: (event: WorkerEvent) => void;
@@ -42,6 +44,7 @@ export interface SessionParts {
 
 export function createSessionRequests(parts: SessionParts): Omit<SessionRequests, "firstRequest"> {
   const { started, callable, supervisor, catalog, results, signIns, approvals, asks, edits, emit } = parts;
+  const { allowedSkills } = parts;
   const afterStart = async (act: (running: RunningConfiguration) => unknown): Promise<undefined> => {
     await act(await started);
     return undefined;
@@ -86,8 +89,9 @@ export function createSessionRequests(parts: SessionParts): Omit<SessionRequests
     setRegistered: ({ servers }) => afterStart((running) => running.register(servers)),
     setEnabled: async (params) => (await edits).setEnabled(params),
     captureStats: async () => (await edits).captureStats(),
-    decisions: async () => (await started).decisions,
-    takeBack: ({ id }) => afterStart((running) => running.takeBack(id)),
+    decisions: async () => [...(await started).decisions, ...(await allowedSkills.decisions())],
+    takeBack: ({ id }) =>
+      afterStart(async (running) => (await allowedSkills.takeBack(id)) || running.takeBack(id)),
     readConfig: async (params) => (await edits).readConfig(params),
     writeConfig: async (params) => (await edits).writeConfig(params),
     stats: async () => {

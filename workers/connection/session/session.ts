@@ -80,6 +80,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     signal: lifetime.signal,
   };
   const auth = openSessionAuth(signInOptions);
+  const allowedSkills = new AllowedSkills(join(agentDir, "mcp-skills.json"), log);
   const approvals = new Approvals({
     canAsk: facts.canAsk,
     sideBySide: facts.asksSideBySide === true,
@@ -91,7 +92,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
         .then((user) => user.allowTool(definition.name, tool.name))
         .catch((error: unknown) => emit({ type: "notice", text: messageOf(error), level: "error" }));
     },
-    allowedSkills: new AllowedSkills(join(agentDir, "mcp-skills.json"), log),
+    allowedSkills,
     warn: (text) => emit({ type: "notice", text, level: "warning" }),
     log,
   });
@@ -210,6 +211,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     results,
     signIns: createSignInRequests(auth, started, signInOptions),
     approvals,
+    allowedSkills,
     asks,
     edits,
     emit,

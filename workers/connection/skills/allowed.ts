@@ -7,6 +7,7 @@ import * as z from "zod";
 import type { LoadedSkill } from "../../../src/shared/protocol/calls.ts";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { ProjectDecision } from "../../../src/shared/protocol/person.ts";
 import { keepAside, nodeFiles, writeFileAtomic } from "../../shared/files/file-system.ts";
 import { withLock } from "../../shared/files/lock.ts";
 import { readRegularText, whyUnread } from "../../shared/files/read-regular.ts";
@@ -30,6 +31,9 @@ const fileSchema = () =>
   });
 
 type Allowed = z.infer<ReturnType<typeof fileSchema>>["skills"][number];
+
+/** Names the yes in the panel's list of decisions. */
+const idOf = ({ server, uri }: Pick<Allowed, "server" | "uri">): string => `skill ${server} ${uri}`;
 
 /** Undefined: the file is corrupt. Throws what the file system throws. */
 async function load(file: string): Promise<Allowed[] | undefined> {
@@ -58,20 +62,57 @@ export class AllowedSkills {
   /** Whether the user allowed just this content. Read each time, because another session may have asked. Does not reject. */
   async has({ server, uri, content }: LoadedSkill): Promise<boolean> {
     if (content === "") return false;
+    return (await this.#known()).some(
+      (one) => one.server === server && one.uri === uri && one.content === content,
+    );
+  }
+
+  /** Throws what the file system throws. A yes to an older content of the skill ends. */
+  add({ server, uri, name, content }: LoadedSkill): Promise<void> {
+    return this.#write((known) =>
+      [
+        ...known.filter((one) => one.server !== server || one.uri !== uri),
+        { server, uri, name, content, at: Date.now() },
+      ].slice(-LIMITS.skillsAllowed),
+    );
+  }
+
+  /** The newest first. Does not reject. */
+  async decisions(): Promise<ProjectDecision[]> {
+    const all = (await this.#known()).slice(-LIMITS.skillsAllowed).map(
+      (one): ProjectDecision => ({
+        id: idOf(one),
+        server: one.server,
+        skill: one.name,
+        file: one.uri,
+        decision: "allowed",
+        decidedAt: one.at,
+        here: true,
+      }),
+    );
+    return all.sort((a, b) => b.decidedAt - a.decidedAt);
+  }
+
+  /** `id`: of `decisions`. Answers whether it is one of a skill. Throws what the file system throws. */
+  async takeBack(id: string): Promise<boolean> {
+    if (!(await this.#known()).some((one) => idOf(one) === id)) return false;
+    await this.#write((known) => known.filter((one) => idOf(one) !== id));
+    return true;
+  }
+
+  async #known(): Promise<Allowed[]> {
     const all = await load(this.#file).catch((error: unknown) => {
       this.#log.warn(`${this.#file} cannot be read: ${messageOf(error)}`);
       return [];
     });
-    return (all ?? []).some((one) => one.server === server && one.uri === uri && one.content === content);
+    return all ?? [];
   }
 
-  /** Throws what the file system throws. A yes to an older content of the skill ends. */
-  async add({ server, uri, name, content }: LoadedSkill): Promise<void> {
+  async #write(change: (known: Allowed[]) => Allowed[]): Promise<void> {
     const { target } = await nodeFiles.find(this.#file);
     await withLock(target, { files: nodeFiles }, async (holds) => {
       const known = await load(this.#file);
-      const others = (known ?? []).filter((one) => one.server !== server || one.uri !== uri);
-      const all = [...others, { server, uri, name, content, at: Date.now() }].slice(-LIMITS.skillsAllowed);
+      const all = change(known ?? []);
       await writeFileAtomic(this.#file, `${JSON.stringify({ version: VERSION, skills: all }, null, 2)}\n`, {
         beforeReplace: async (file) => {
           // A process that was suspended for long has lost the lock, and the text that it read may be old.

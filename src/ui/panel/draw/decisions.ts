@@ -1,4 +1,4 @@
-/** Draws what was decided about servers of projects. Pure. */
+/** Draws what was decided about servers of projects and about skills. Pure. */
 
 import {
   type Area,
@@ -32,16 +32,19 @@ export function decisionsPicture(
 ): Picture {
   const rows = decisionsIn(world, list.filter);
   const at = chosenAt(list, rows);
-  const none = list.filter === "" ? "Nothing was decided yet about a server of a project." : "Nothing fits.";
-  const where = rows[at]?.here ? "Decided in this folder." : "Decided in another folder.";
+  const none =
+    list.filter === "" ? "Nothing was decided yet about a server of a project or a skill." : "Nothing fits.";
+  const chosen = rows[at];
+  const folder = chosen?.here ? "Decided in this folder." : "Decided in another folder.";
+  const where = chosen?.skill === undefined ? folder : "Always loaded, in each folder, until it changes.";
   return {
-    title: "Decisions about servers of projects",
+    title: "Decisions about servers of projects and skills",
     head: list.filter === "" ? [] : [filterLine("Filter: ", list.filter)],
     list: listLines(
       rows,
       at,
       world.decisions ? none : "Reading…",
-      ({ server, file, decision, decidedAt, here }, isChosen) => [
+      ({ server, file, skill, decision, decidedAt, here }, isChosen) => [
         pointer(isChosen),
         part(decision === "allowed" ? "● " : "✗ ", decision === "allowed" ? "success" : "warning"),
         part(cell(clean(server), NAME_CELLS), isChosen ? "accent" : "text"),
@@ -49,7 +52,12 @@ export function decisionsPicture(
         part(cell(decision, DECISION_CELLS), "muted"),
         " ",
         part(cell(dayOf(decidedAt), DATE_CHARS), "muted"),
-        part(`  ${here ? "here, " : ""}${withTilde(file, world.home)}`, "dim"),
+        part(
+          skill === undefined
+            ? `  ${here ? "here, " : ""}${withTilde(file, world.home)}`
+            : `  skill ${clean(skill)}, ${clean(file)}`,
+          "dim",
+        ),
       ],
     ),
     foot:

@@ -38,7 +38,7 @@ const ACTIONS: readonly Action[] = [
   action("stats", "Statistics of calls", { name: "stats", top: 0 }),
   action("add", "Add a server", { type: "set-up", word: "add" }),
   action("import", "Import from other programs", { type: "set-up", word: "import" }),
-  action("decisions", "Decisions about servers of projects", { name: "decisions", list: FIRST }),
+  action("decisions", "Decisions about servers of projects and skills", { name: "decisions", list: FIRST }),
   action("edit", "Edit the configuration", EDIT),
 ];
 /** Those that need no server. */

@@ -54,7 +54,7 @@ describe("the list of servers", () => {
          » Statistics of calls
          » Add a server
          » Import from other programs
-         » Decisions about servers of projects
+         » Decisions about servers of projects and skills
          » Edit the configuration
 
        ~/.pi/agent/mcp.json:12:5: mcpServers.x.args: expected a list, found a string. Write ["-y", "server"]. Enter edits
@@ -101,7 +101,7 @@ describe("the list of servers", () => {
 
        → » Add a server
          » Import from other programs
-         » Decisions about servers of projects
+         » Decisions about servers of projects and skills
          » Edit the configuration
 
 

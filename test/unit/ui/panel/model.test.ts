@@ -497,6 +497,21 @@ test("a decision is taken back only after a yes; those of this folder come first
   ]);
 });
 
+test("a skill that is always loaded stands among the decisions, and is taken back after a yes", () => {
+  const about = { server: "site", skill: "pdf", file: "skill://pdf/SKILL.md" };
+  const skill = { key: "k", id: "k", ...about, decision: "allowed", decidedAt: NOW, here: true } as const;
+  const world = makeWorld({ ...USUAL, decisions: [skill] });
+  const { state } = press('"decis" enter "pdf"', world);
+  expect(picture(state, world)).toMatch(
+    /→ ● site +allowed +2027-01-15 {2}skill pd[\s\S]*Always loaded, in each folder/,
+  );
+  const { state: asked } = press("enter", world, { from: state });
+  expect(picture(asked, world)).toContain("Take back that the skill pdf of site is always loaded?");
+  expect(press("down enter", world, { from: asked }).effects).toEqual([
+    { type: "take-back", id: "k", server: "site" },
+  ]);
+});
+
 test("statistics: Enter switches them on while they are off", () => {
   const report = { of: "stats ", text: () => "Calls are not counted.", off: true };
   const off = makeWorld({ ...USUAL, report });

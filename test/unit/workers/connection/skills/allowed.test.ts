@@ -53,6 +53,21 @@ test("another content -> the yes to the one before ends", async () => {
   expect(await written()).toHaveLength(1);
 });
 
+test("taken back -> it is asked about again, the others stay; an id that names none changes nothing", async () => {
+  const { allowed, written } = await setup();
+  expect(await allowed.decisions()).toEqual([]);
+  await allowed.add(SKILL);
+  await allowed.add({ ...SKILL, server: "t" });
+  const told = await allowed.decisions();
+  expect(told).toHaveLength(2);
+  const mine = told.find(({ server }) => server === "s");
+  expect(mine).toMatchObject({ skill: "pdf", file: SKILL.uri, decision: "allowed", here: true });
+  expect(await allowed.takeBack("of a server")).toBe(false);
+  expect(await allowed.takeBack(mine?.id ?? "")).toBe(true);
+  expect(await allowed.has(SKILL)).toBe(false);
+  expect((await written()).map(({ server }) => server)).toEqual(["t"]);
+});
+
 test("another session has kept one meanwhile -> known at once, and neither is lost", async () => {
   const { allowed, file } = await setup();
   await allowed.add(SKILL);
