@@ -19,6 +19,7 @@ export const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
 
 /** The parts that are read, each by the keys that lead to it. */
 const PARTS = {
+  jsonrpc: ["jsonrpc"],
   id: ["id"],
   method: ["method"],
   /** Of a request (`params._meta`), and of a notification of progress (`params`). */
@@ -30,6 +31,16 @@ const PARTS = {
 } as const;
 
 export type Envelope = { -readonly [K in keyof typeof PARTS]?: Part };
+
+/** What stands in a part, if it is a text; empty if it is anything else. */
+export const wordOf = (part: Part | undefined): string | undefined => {
+  if (part === undefined || !part.text.startsWith('"')) return part && "";
+  try {
+    return String(JSON.parse(part.text));
+  } catch {
+    return "";
+  }
+};
 
 const NAMES = Object.keys(PARTS) as (keyof typeof PARTS)[];
 const DEEPEST = 3;

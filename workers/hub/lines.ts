@@ -1,5 +1,5 @@
 /** Cuts the bytes of a server or a session into messages, one a line, and reads the envelope of each while it comes. */
-import { EnvelopeReader } from "./envelope.ts";
+import { EnvelopeReader, wordOf } from "./envelope.ts";
 import type { Line } from "./routes.ts";
 
 const NEWLINE = 0x0a;
@@ -10,12 +10,16 @@ const STEP_BYTES = 64 * 1024;
 const SMALL_BYTES = 4 * 1024;
 const FEW_PIECES = 32;
 
-/** Whether the line may hold a message. Anything else is noise, which the sessions tell in their own logs. */
+/**
+ * Whether the line may hold a message, by the rule of a server of one session (connection/messages/incoming.ts): a log line may
+ * be JSON and have an `id`. Anything else is noise, which the sessions tell in their own logs.
+ */
 export const mayBeMessage = ({ pieces, envelope }: Line): boolean => {
   const [first] = pieces;
   let at = 0;
   while (first && at < first.length && (first[at] ?? 0) <= SPACE) at++;
-  return first?.[at] === OPENS_OBJECT && (envelope.id !== undefined || envelope.method !== undefined);
+  const hasName = envelope.id !== undefined || envelope.method !== undefined;
+  return first?.[at] === OPENS_OBJECT && hasName && wordOf(envelope.jsonrpc) === "2.0";
 };
 
 export class Lines {

@@ -8,7 +8,7 @@
  */
 import { isObject } from "../../src/shared/protocol/values.ts";
 import { WAITS } from "../shared/hub/wire.ts";
-import { type Change, type Envelope, type Part, withChanges } from "./envelope.ts";
+import { type Change, type Envelope, type Part, withChanges, wordOf } from "./envelope.ts";
 
 /** One message: its bytes without the line end, and what was read of it. */
 export interface Line {
@@ -86,15 +86,6 @@ const UNASKED = {
     noted: "less than a minute after a call of another session was cancelled",
   },
 } as const;
-
-const wordOf = (part: Part | undefined): string | undefined => {
-  if (part === undefined || !part.text.startsWith('"')) return part && "";
-  try {
-    return String(JSON.parse(part.text));
-  } catch {
-    return "";
-  }
-};
 
 /** The hub's own id in an answer: servers may answer a number as a text. */
 const numberOf = ({ text }: Part): number =>

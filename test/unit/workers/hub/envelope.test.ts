@@ -8,6 +8,7 @@ import {
 } from "../../../../workers/hub/envelope.ts";
 
 const PATHS: Record<keyof Envelope, string[]> = {
+  jsonrpc: ["jsonrpc"],
   id: ["id"],
   method: ["method"],
   token: ["params", "_meta", "progressToken"],
@@ -53,6 +54,7 @@ function random(seed: number): () => number {
 }
 
 const WORDS = [
+  "jsonrpc",
   "id",
   "method",
   "error",
@@ -116,8 +118,11 @@ test("10,000 random messages in random pieces -> the parts that JSON.parse finds
 
 describe("single messages", () => {
   it.each<[string, Record<string, string>]>([
-    ['{"jsonrpc":"2.0","id":5,"method":"ping"}', { id: "5", method: '"ping"' }],
-    ['{"result":{"id":9,"content":[{"id":8}]},"jsonrpc":"2.0","id":"a-1"}', { id: '"a-1"' }],
+    ['{"jsonrpc":"2.0","id":5,"method":"ping"}', { jsonrpc: '"2.0"', id: "5", method: '"ping"' }],
+    [
+      '{"result":{"id":9,"content":[{"id":8}]},"jsonrpc":"2.0","id":"a-1"}',
+      { jsonrpc: '"2.0"', id: '"a-1"' },
+    ],
     ['{ "id" : null , "error":{"id":1} }', { id: "null", error: "" }],
     ['{"\\u0069d":3,"method":"x"}', { id: "3", method: '"x"' }],
     ['{"params":["requestId",{"requestId":3}],"id":1}', { id: "1" }],

@@ -54,12 +54,18 @@ describe("Lines", () => {
 
 describe("mayBeMessage", () => {
   it.each([
-    ['{"id":1,"result":{}}', true],
-    [' \t{"jsonrpc":"2.0","method":"x"}', true],
-    ['{"id":null,"error":{}}', true],
+    ['{"jsonrpc":"2.0","id":1,"result":{}}', true],
+    [' \t{"method":"x","jsonrpc":"2\\u002e0"}', true],
+    ['{"id":null,"error":{},"jsonrpc":"2.0"}', true],
     ['{"level":"info","msg":"started"}', false],
+    ['{"level":"info","id":1,"msg":"x"}', false],
+    ['{"id":1,"result":{}}', false],
+    ['{"jsonrpc":"1.0","id":1,"result":{}}', false],
+    ['{"jsonrpc":2.0,"id":1,"result":{}}', false],
+    ['{"id":1,"result":{"jsonrpc":"2.0"}}', false],
+    ['{"jsonrpc":"2.0","result":{}}', false],
     ["Starting...", false],
-    ['[{"id":1,"method":"x"}]', false],
+    ['[{"jsonrpc":"2.0","id":1,"method":"x"}]', false],
     ['"id"', false],
     ["{", false],
     [" ", false],
