@@ -10,11 +10,14 @@ import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { openHub } from "../../workers/connection/hub/link.ts";
 import { sharedStarter } from "../../workers/connection/transports/stdio/shared.ts";
+import { connectStdio } from "../../workers/connection/transports/stdio/stdio.ts";
+import { UNUSED_TIMES } from "../../workers/shared/pace/pace.ts";
 import { ProcessEnd } from "../../workers/shared/programs/end.ts";
 import { spawnServer } from "../../workers/shared/programs/processes.ts";
 import { once as onceForFile } from "../e2e/support.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import {
+  endHub,
   type HubHome,
   hubHome,
   hubLog,
@@ -27,6 +30,7 @@ import { attach, attachOf, joined, type Peer } from "../support/hub-peer.ts";
 import { amount } from "../support/long.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
 import { connectOptions } from "../unit/workers/connection/mcp/support.ts";
+import { ANSWERS, makeHub } from "../unit/workers/hub/make-hub.ts";
 import { sized } from "./rows/sizes.ts";
 
 /** A flood that does not fit into what the hub keeps for a session. */
@@ -262,6 +266,31 @@ describe("deaths", () => {
 });
 
 describe("sessions", () => {
+  test("one that asks for its server when the hub has just been told to end, which another server holds up -> it has another hub by itself", async () => {
+    const { agentDir, place, hub, join: joinHere } = await makeHub();
+    onCleanup(() => endHub(agentDir, place));
+    const slow = await joinHere(`${ANSWERS} process.on("SIGTERM", () => {}); setInterval(() => {}, 1e6);`);
+    await slow.ask(1, "ping");
+    const attachTo = hub.attach.bind(hub);
+    hub.attach = (...asked) => {
+      hub.stop(asked[0], undefined);
+      attachTo(...asked);
+    };
+    const { launch } = attachOf({ agentDir });
+    const use = { agentDir, idleMs: 1, isWanted: false, onChange: () => undefined };
+    const connection = await connectStdio(
+      { command: launch.program, args: [...launch.args], env: { PMT_PLACE: agentDir }, cwd: agentDir },
+      connectOptions({ hub: { ...use, onUnusable: (why) => expect.unreachable(why) } }),
+    );
+    expect((await connection.listTools(new AbortController().signal)).map(({ name }) => name)).toEqual([
+      "work",
+    ]);
+    const { pid, servers } = await reportOf({ agentDir, place });
+    expect(pid).not.toBe(process.pid);
+    expect(servers).toMatchObject([{ pid: connection.pid }]);
+    await connection.close(UNUSED_TIMES);
+  });
+
   test("one that is stopped and reads nothing -> at 64 MB its connection ends; the others and the server go on meanwhile", {
     tags: "thorough",
   }, async () => {

@@ -167,7 +167,8 @@ export class Hub implements Desk {
     await this.#file.remove().catch(() => undefined);
     if (isInPlace) await this.#leaveFolder();
     const sessions = [...this.#sessions];
-    for (const session of sessions) session.drop("was ended with the hub of shared servers");
+    // Whoever used a server was told of its end. The others have asked for nothing that was done.
+    for (const session of sessions) session.lose();
     await settledWithin(Promise.all(sessions.map(({ closed }) => closed)), LAST_WORDS_MS);
     log.info("ended");
     await log.flush();
@@ -206,15 +207,15 @@ export class Hub implements Desk {
 
   #attachNow(session: Session, wanted: Attach, key: string): void {
     const { log } = this.#options;
+    if (this.#isClosing) {
+      session.lose();
+      return;
+    }
     const known = [...this.#running].find((one) => one.key === key && !one.process.isRetired);
     const waitMs = known || wanted.isWanted ? 0 : (this.#early.get(key)?.untilMs ?? 0) - performance.now();
     if (waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1_000);
       session.refused(`it ended right after its last starts; it is started again in ${seconds} s`);
-      return;
-    }
-    if (this.#isClosing) {
-      session.refused("the hub of shared servers is ending; try again");
       return;
     }
     let running: Running;
@@ -261,11 +262,12 @@ export class Hub implements Desk {
     const stopped = [...this.#running].filter(
       ({ process: one }) => label === undefined || one.labels.includes(label),
     );
-    for (const { process: one } of stopped) one.end();
-    Promise.all(stopped.map(({ process: one }) => one.ended)).then(() => {
-      session.tell({ is: "stopped", servers: stopped.length });
-      if (label === undefined) void this.close();
-    });
+    void Promise.all(stopped.map(({ process: one }) => one.ended)).then(() =>
+      session.tell({ is: "stopped", servers: stopped.length }),
+    );
+    // At once: what started here while the others end would be ended as well.
+    if (label === undefined) void this.close();
+    else for (const { process: one } of stopped) one.end();
   }
 
   gone(session: Session): void {

@@ -151,6 +151,11 @@ export class Session implements User {
     this.#end();
   }
 
+  /** Ends the connection as the hub's own end does: the session looks for another hub. */
+  lose(): void {
+    this.#socket.end();
+  }
+
   /** For how long the session has taken nothing, in milliseconds. */
   #stalledMs(): number {
     const now = performance.now();

@@ -1,9 +1,13 @@
 /** Owns: which sessions share a process of the hub, how long it lives, and how its end reaches them; with real processes. */
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, test } from "vitest";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { findHub } from "../../../../workers/connection/hub/link.ts";
 import { differences, keyOf } from "../../../../workers/hub/hub.ts";
-import type { Attach } from "../../../../workers/shared/hub/wire.ts";
+import { type Attach, controlFrame, FrameReader, type FromHub } from "../../../../workers/shared/hub/wire.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { waitGone } from "../../../support/processes.ts";
 import { ANSWERS, makeHub } from "./make-hub.ts";
@@ -149,6 +153,49 @@ describe("a session that comes while the process before still ends", () => {
     left.leave("keep");
     await Promise.all([(await a).sessions(2), (await b).sessions(2)]);
     expect((await b).process.pid).toBe((await a).process.pid);
+  });
+});
+
+describe("a hub that is told to end", () => {
+  const all = controlFrame({ do: "stop" });
+
+  test.each<[string, Record<string, string>]>([
+    ["a server that still ends", {}],
+    ["another server", { OTHER: "1" }],
+  ])(
+    "a session asks for %s -> it loses the hub without a word, nothing starts, and its place is free at once",
+    async (_, env) => {
+      const { agentDir, place, join, ask, gone, log } = await makeHub();
+      const first = await join(ANSWERS);
+      await first.ask(1, "ping");
+      const socket = await findHub(agentDir);
+      // Frames of one connection are read in their order.
+      socket?.write(all);
+      const late = await ask(ANSWERS, {}, env, Promise.resolve(socket));
+      await expect(once(late, "spawn")).rejects.toThrow(/lost its connection to the hub/);
+      expect(late.isLost).toBe(true);
+      expect(existsSync(place.socket)).toBe(false);
+      expect((await first.ended).slice(0, 2)).toEqual([0, null]);
+      await gone;
+      expect((await log()).match(/process \d+ started/g)).toHaveLength(1);
+    },
+  );
+
+  test("a connection that has asked for nothing yet -> closed without a word; who told it to end hears how many ended", async () => {
+    const { agentDir, join } = await makeHub();
+    await join(ANSWERS);
+    const [idle, person] = [await findHub(agentDir), await findHub(agentDir)];
+    const heardBy = async (socket = new Socket()): Promise<unknown[]> => {
+      const frames = new FrameReader<FromHub>();
+      const heard: unknown[] = [];
+      for await (const chunk of socket as AsyncIterable<Buffer>) heard.push(...frames.push(chunk));
+      return heard;
+    };
+    person?.write(all);
+    expect(await Promise.all([heardBy(person), heardBy(idle)])).toEqual([
+      [{ kind: "control", message: { is: "stopped", servers: 1 } }],
+      [],
+    ]);
   });
 });
 

@@ -54,13 +54,14 @@ export async function makeHub() {
     for (const folder of [place.folder, agentDir]) await rm(folder, { recursive: true, force: true });
   });
 
-  /** A session that asks for the program. */
+  /** A session that asks for the program. `found`: a connection that nobody else uses. */
   const ask = async (
     source: string,
     more: Partial<Attach> = {},
     env: Record<string, string> = {},
+    found = findHub(agentDir),
   ): Promise<SharedServerProcess> => {
-    const socket = await findHub(agentDir);
+    const socket = await found;
     if (!socket) throw new Error("there is no hub");
     const attach: Attach = {
       launch: {
