@@ -329,7 +329,9 @@ export class Hub implements Desk {
 
   async #listed(): Promise<SharedServer[]> {
     const all = [...this.#running].filter(({ process: one }) => one.pid !== undefined);
-    const memory = await groupMemory(all.map(({ process: one }) => one.pid ?? 0));
+    const pids = all.map(({ process: one }) => one.pid ?? 0);
+    // It is only shown, and without the list nobody could stop the hub.
+    const memory = await groupMemory(pids).catch(() => new Map<number, number>());
     return all.map(({ process: one, offer }) => {
       const others = all.filter(
         (other) => other.process !== one && isSameProgram(other.process.launch, one.launch),

@@ -1,13 +1,16 @@
 /** Owns: which sessions share a process of the hub, how long it lives, and how its end reaches them; with real processes. */
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import fs, { existsSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it, test } from "vitest";
+import { describe, expect, it, test, vi } from "vitest";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { answerHub } from "../../../../workers/connection/hub/ask.ts";
 import { findHub } from "../../../../workers/connection/hub/link.ts";
 import { differences, keyOf } from "../../../../workers/hub/hub.ts";
 import { type Attach, controlFrame, FrameReader, type FromHub } from "../../../../workers/shared/hub/wire.ts";
+import { onCleanup } from "../../../support/cleanup.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { waitGone } from "../../../support/processes.ts";
 import { ANSWERS, makeHub } from "./make-hub.ts";
@@ -155,6 +158,27 @@ describe("a session that comes while the process before still ends", () => {
     expect((await b).process.pid).toBe((await a).process.pid);
   });
 });
+
+test.runIf(process.platform === "linux")(
+  "the system does not tell the memory of processes -> the list comes without it, and the hub can be stopped",
+  async () => {
+    const { agentDir, join } = await makeHub();
+    const { process: used } = await join(ANSWERS);
+    const { readdir } = fs.promises;
+    const refused = vi.spyOn(fs.promises, "readdir").mockImplementation((async (path: string) => {
+      if (path === "/proc") throw Object.assign(new Error("EMFILE: injected"), { code: "EMFILE" });
+      return readdir(path);
+    }) as typeof readdir);
+    onCleanup(() => {
+      refused.mockRestore();
+      syncBuiltinESMExports();
+    });
+    syncBuiltinESMExports();
+    const { report, stopped } = await answerHub(agentDir, { stop: {} });
+    expect(report?.servers.map(({ pid, memory }) => [pid, memory])).toEqual([[used.pid, undefined]]);
+    expect(stopped).toBe(1);
+  },
+);
 
 describe("a hub that is told to end", () => {
   const all = controlFrame({ do: "stop" });
