@@ -85,6 +85,10 @@ const UNASKED = {
     told: "A call of another session was cancelled less than a minute ago, and a question does not say which call it is of: try the call again in a minute.",
     noted: "less than a minute after a call of another session was cancelled",
   },
+  nobody: {
+    told: "No session uses this server now, so nobody can be asked.",
+    noted: "while no session uses it",
+  },
 } as const;
 
 /** The hub's own id in an answer: servers may answer a number as a text. */
@@ -115,7 +119,7 @@ export class Routes<P extends Party> {
     | { kind: "answered"; line: Line; at: Part }
     | undefined;
   #isInitialized = false;
-  /** From the first question on that nobody could be asked: calls of different sessions run one after the other. */
+  /** From the first question on that several sessions could have been asked: calls of different sessions run one after the other. */
   #isSerial = false;
   #queue: { party: P; id: string; line: Line; method: string }[] = [];
   readonly #levels = new Map<P, string>();
@@ -353,7 +357,7 @@ export class Routes<P extends Party> {
       return;
     }
     const party = this.#partyFor(method);
-    if (party === "several" || party === "givenUp") {
+    if (party === "several" || party === "givenUp" || party === "nobody") {
       this.#isSerial ||= party === "several";
       this.#refuse(id.text, UNASKED[party].told);
       this.#options.onNote(`asked ${method} ${UNASKED[party].noted}`);
@@ -375,7 +379,7 @@ export class Routes<P extends Party> {
     const from = this.#options.now() - GIVEN_UP_MS;
     for (const [id, { atMs }] of this.#givenUp) if (atMs < from) this.#givenUp.delete(id);
     if ([...this.#givenUp.values()].some(({ party }) => !party || party !== first)) return "givenUp";
-    return first ?? "several";
+    return first ?? "nobody";
   }
 
   #serverTold(line: Line, method: string | undefined): void {

@@ -61,6 +61,8 @@ export function makeRoutes<N extends string>(...names: N[]) {
     /** What the server was sent since the last look. */
     server: () => toServer.splice(0),
     serverSays: (message: Message | string) => routes.fromServer(lineOf(message)),
+    /** One more session. */
+    joins: join,
     ...(Object.fromEntries(names.map((name) => [name, join()])) as Record<N, Named>),
   };
 }

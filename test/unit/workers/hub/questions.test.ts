@@ -73,6 +73,19 @@ describe("a question of the server", () => {
     expect([a.got().length + b.got().length, server()]).toEqual([1, []]);
   });
 
+  it.each(["elicitation/create", "roots/list"])(
+    "nobody uses the server, %s -> refused for that reason, and calls of those that come run beside each other",
+    (method) => {
+      const { a, b, server, serverSays, notes, joins } = makeRoutes("a", "b");
+      for (const party of [a, b]) party.leaves();
+      serverSays(question("q", method));
+      expect(server()).toEqual([refused("q", /^No session uses this server now/)]);
+      expect(notes).toEqual([`asked ${method} while no session uses it`]);
+      for (const party of [joins(), joins()]) party.says(call(1));
+      expect(server()).toHaveLength(2);
+    },
+  );
+
   it.each([
     ["another session", 7],
     ["the session that was asked, to another question", 8],
