@@ -66,6 +66,10 @@ const message = (value: object): Buffer[] => [Buffer.from(JSON.stringify({ jsonr
 const answer = (id: string, rest: string): Buffer[] => [
   Buffer.from(`{"jsonrpc":"2.0","id":${id},${rest}}`, "latin1"),
 ];
+/** `id`: as JSON text. */
+const question = (id: string, method: string): Buffer[] => [
+  Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"${method}"}`, "latin1"),
+];
 /** `token`: as JSON text. */
 const waiting = (token: string, waits: boolean): Buffer[] => {
   const message = `${waits ? "waits" : "no longer waits"} for a call of another session`;
@@ -113,7 +117,7 @@ export class Routes<P extends Party> {
   /** Calls whose answer nobody waits for any more, the oldest first. Without a party: it has left. */
   readonly #givenUp = new Map<number, { party: P | undefined; atMs: number }>();
   /** Questions of the server: their ids as JSON text. */
-  readonly #asked = new Map<string, P>();
+  readonly #asked = new Map<string, { party: P; method: string }>();
   #handshake:
     | { kind: "asked"; id: number; waiting: { party: P; id: string }[] }
     | { kind: "answered"; line: Line; at: Part }
@@ -163,11 +167,7 @@ export class Routes<P extends Party> {
     for (const call of this.#givenUp.values()) if (call.party === party) call.party = undefined;
     if (this.#handshake?.kind === "asked")
       this.#handshake.waiting = this.#handshake.waiting.filter((waiting) => waiting.party !== party);
-    for (const [id, asked] of this.#asked) {
-      if (asked !== party) continue;
-      this.#asked.delete(id);
-      this.#refuse(id, "The session that was asked has ended.");
-    }
+    for (const [id, asked] of this.#asked) if (asked.party === party) this.#askAnother(id, asked.method);
     if (this.#levels.delete(party)) this.#lowerLevel();
     for (const [uri, parties] of this.#subscribed) {
       if (!parties.delete(party) || parties.size > 0) continue;
@@ -175,6 +175,18 @@ export class Routes<P extends Party> {
       this.#ask({ method: "resources/unsubscribe", params: { uri } });
     }
     this.#sendQueued();
+  }
+
+  /** The session that was asked has ended. All sessions of one process have the same roots. */
+  #askAnother(id: string, method: string): void {
+    const [other] = method === ROOTS ? this.#options.parties() : [];
+    if (other) {
+      this.#asked.set(id, { party: other, method });
+      other.deliver(question(id, method));
+    } else {
+      this.#asked.delete(id);
+      this.#refuse(id, "The session that was asked has ended.");
+    }
   }
 
   #lowerLevel(): void {
@@ -232,7 +244,7 @@ export class Routes<P extends Party> {
   /** A session answers a question. */
   #answered(party: P, { pieces, envelope }: Line): void {
     const id = envelope.id?.text ?? "";
-    if (this.#asked.get(id) !== party) return;
+    if (this.#asked.get(id)?.party !== party) return;
     this.#asked.delete(id);
     this.#options.toServer(pieces);
   }
@@ -363,7 +375,7 @@ export class Routes<P extends Party> {
       this.#options.onNote(`asked ${method} ${UNASKED[party].noted}`);
       return;
     }
-    this.#asked.set(id.text, party);
+    this.#asked.set(id.text, { party, method });
     party.deliver(line.pieces);
   }
 
@@ -395,7 +407,7 @@ export class Routes<P extends Party> {
       const asked = this.#asked.get(cancels.text);
       const request = this.#open.get(numberOf(cancels));
       this.#asked.delete(cancels.text);
-      if (asked) asked.deliver(line.pieces);
+      if (asked) asked.party.deliver(line.pieces);
       else if (request) request.party.deliver(withChanges(line.pieces, [[cancels, request.id]]));
       return;
     }

@@ -110,6 +110,25 @@ describe("a question of the server", () => {
     expect(server()).toEqual([refused(7, /has ended/)]);
   });
 
+  test("the session that was asked for its roots leaves -> another one is asked, whose answer counts; none is left -> refused", () => {
+    const { a, b, c, server, serverSays } = makeRoutes("a", "b", "c");
+    for (const id of ["é", 7]) serverSays(question(id, "roots/list"));
+    a.got();
+    a.leaves();
+    const asked = [
+      { id: "é", method: "roots/list" },
+      { id: 7, method: "roots/list" },
+    ];
+    expect([b.got(), c.got(), server()]).toEqual([asked, [], []]);
+    a.says({ id: 7, result: { roots: [] } });
+    b.says({ id: 7, result: { roots: [] } });
+    expect(server()).toEqual([{ id: 7, result: { roots: [] } }]);
+    b.leaves();
+    expect([c.got(), server()]).toEqual([asked.slice(0, 1), []]);
+    c.leaves();
+    expect(server()).toEqual([refused("é", /has ended/)]);
+  });
+
   test("an id that cannot be read -> dropped and noted", () => {
     const { a, server, serverSays, notes } = makeRoutes("a");
     serverSays({ id: { odd: 1 }, method: "elicitation/create" });
