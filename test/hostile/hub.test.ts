@@ -153,25 +153,37 @@ describe("the folder", () => {
     expect(Buffer.byteLength(hubPlace(facts).socket)).toBeLessThan(104);
   });
 
-  test.each(["mnt", "pid"])(
-    "another namespace of the kernel, %s, as in a container -> another hub",
-    (kind) => {
-      const facts = placeFacts("/agent", "1");
-      const of = (id: number): string => {
-        const ids = { mnt: 1, pid: 1, [kind]: id };
-        return hubPlace({ ...facts, namespaces: [`mnt:[${ids.mnt}]`, `pid:[${ids.pid}]`] }).folder;
-      };
-      expect(of(1)).toBe(of(1));
-      expect(of(1)).not.toBe(of(2));
-    },
-  );
+  const facts = placeFacts("/agent", "1");
+  test.each<[string, Partial<typeof facts>]>([
+    ...[0, 1, 2, 3].map((at): [string, Partial<typeof facts>] => [
+      `namespace ${at} of the kernel`,
+      { namespaces: facts.namespaces.with(at, "other:[1]") },
+    ]),
+    ["effective group", { groups: facts.groups.with(0, 4_711) }],
+    ["group more", { groups: [...facts.groups, 4_711] }],
+    ["umask", { umask: "Umask:\t0111" }],
+  ])("another %s, which servers inherit of the hub -> another hub", (_, changes) => {
+    expect(hubPlace({ ...facts, ...changes }).folder).not.toBe(hubPlace(facts).folder);
+    expect(hubPlace(placeFacts("/agent", "1"))).toEqual(hubPlace(facts));
+  });
 
-  test.runIf(process.platform === "linux")("the namespaces are the kernel's", () => {
-    const { namespaces } = placeFacts("/agent", "1");
-    expect(namespaces).toEqual([
-      expect.stringMatching(/^mnt:\[\d+\]$/),
-      expect.stringMatching(/^pid:\[\d+\]$/),
-    ]);
+  test.runIf(process.platform === "linux")("the namespaces and the umask are the kernel's", () => {
+    expect(facts.namespaces).toEqual(
+      ["mnt", "pid", "net", "user"].map((kind) => expect.stringMatching(`^${kind}:\\[\\d+\\]$`)),
+    );
+    expect(facts.umask).toMatch(/^Umask:\t0[0-7]{3}$/);
+  });
+
+  test("the same groups in another order -> the same hub; a system without groups -> none counts", () => {
+    const { getgroups, getegid } = process;
+    onCleanup(() => Object.assign(process, { getgroups, getegid }));
+    Object.assign(process, { getegid: () => 5, getgroups: () => [20, 5, 100] });
+    const { groups } = placeFacts("/agent", "1");
+    expect(groups).toEqual([5, 5, 20, 100]);
+    Object.assign(process, { getgroups: () => [100, 20, 5] });
+    expect(placeFacts("/agent", "1").groups).toEqual(groups);
+    Object.assign(process, { getgroups: undefined, getegid: undefined });
+    expect(placeFacts("/agent", "1").groups).toEqual([undefined]);
   });
 
   test.runIf(process.platform === "linux")(

@@ -3,12 +3,13 @@
  * secret and the list of processes. Owns the checks of that folder, since anybody may write into a temp folder.
  *
  * The folder's name holds the version of the package, so that versions live side by side, the agent folder, so that separate
- * set-ups stay separate, and what a process sees as its files and its processes, so that a container that shares the temp folder and
- * the home has a hub of its own: a hub starts servers where it is itself.
+ * set-ups stay separate, and what a server inherits of the hub that starts it and a session might not share: what it sees as its
+ * files, processes, network and users, so that a container that shares the temp folder and the home has a hub of its own, and
+ * its groups and its umask, so that no session has a server with rights that are not its own.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { Stats } from "node:fs";
-import { readlinkSync, statSync } from "node:fs";
+import { readFileSync, readlinkSync, statSync } from "node:fs";
 import { lstat, mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { isAbsolute, join } from "node:path";
@@ -42,9 +43,17 @@ interface PlaceFacts {
   uid: number | undefined;
   runtimeFolder: string | undefined;
   tempFolder: string;
-  /** The kernel's names of the mounts and the processes that this one sees; empty where there are none. */
+  /** The kernel's names of the mounts, processes, network and users that this process sees; empty where there are none. */
   namespaces: readonly string[];
+  /** The effective one, then all in order. None on Windows. */
+  groups: readonly (number | undefined)[];
+  /** Empty but on Linux. */
+  umask: string;
 }
+
+/** `process.umask()` sets it to 0 for a moment, and what another thread makes or starts meanwhile keeps that (DEP0139 of Node). */
+const ownUmask = (): string =>
+  kernelText(() => /^Umask:.*$/m.exec(readFileSync("/proc/self/status", "latin1"))?.[0] ?? "");
 
 /** Bytes of a socket's path: `sun_path` has 104 on macOS, 108 on Linux, with the final zero. */
 const SOCKET_BYTES = 103;
@@ -70,15 +79,20 @@ export const placeFacts = (agentFolder: string, version: string): PlaceFacts => 
   uid: process.getuid?.(),
   runtimeFolder: ownRuntimeFolder(process.env.XDG_RUNTIME_DIR),
   tempFolder: tmpdir(),
-  namespaces: ["mnt", "pid"].map((kind) => kernelText(() => readlinkSync(`/proc/self/ns/${kind}`))),
+  namespaces: ["mnt", "pid", "net", "user"].map((kind) =>
+    kernelText(() => readlinkSync(`/proc/self/ns/${kind}`)),
+  ),
+  groups: [process.getegid?.(), ...(process.getgroups?.() ?? []).toSorted((a, b) => a - b)],
+  umask: ownUmask(),
 });
 
 /** Throws `HubUnusable` if no folder has a path that is short enough for a socket. */
 export function hubPlace(facts: PlaceFacts): HubPlace {
-  const { agentFolder, version, platform, uid, runtimeFolder, tempFolder, namespaces } = facts;
+  const { agentFolder, version, platform, uid, runtimeFolder, tempFolder } = facts;
+  const { namespaces, groups, umask } = facts;
   const isWindows = platform === "win32";
   const id = createHash("sha256")
-    .update(JSON.stringify([HUB_PROTOCOL, version, agentFolder, ...namespaces]))
+    .update(JSON.stringify([HUB_PROTOCOL, version, agentFolder, namespaces, groups, umask]))
     .digest("hex")
     .slice(0, 16);
   const bases = [runtimeFolder, tempFolder, isWindows ? undefined : "/tmp"];
