@@ -47,6 +47,16 @@ const unpromised = (metadata: Record<string, unknown>): Record<string, unknown> 
   ...metadata,
   authorization_response_iss_parameter_supported: undefined,
 });
+/** The metadata of the attacker, whose page leads on to the honest one: then the honest server's `iss` fits. */
+const AS_HONEST = ({ honest }: Two): Record<string, unknown> => ({ issuer: honest.issuer });
+const LEADS_ON = ({ honest }: Two): Behaviour => ({
+  answer: {
+    authorize: ({ query }, response) => {
+      response.writeHead(302, { location: `${honest.origin}/authorize?${query}` }).end();
+    },
+    token: (_request, response) => sendJson(response, 400, { error: "invalid_grant" }),
+  },
+});
 const SILENT: Behaviour = { metadata: unpromised, iss: false };
 const ASKED =
   /sends you to sign in at 127\.0\.0\.1:\d+, and the code of that sign-in goes to 127\.0\.0\.1:\d+/;
@@ -132,6 +142,37 @@ const OTHERS_PAGE: Record<string, Row> = {
     shown: false,
     taken: false,
   },
+  "the attacker calls itself the honest server, which oauth.issuer names, and its own page leads there": {
+    metadata: AS_HONEST,
+    attacker: LEADS_ON,
+    entry: ({ honest }) => ({
+      oauth: { issuer: honest.issuer, clientId: WELL_KNOWN, clientSecret: "pw-at-the-honest-one" },
+    }),
+    user: NO,
+    asks: ["endpoints"],
+    says: /and the code of that sign-in and your client secret go to (127\.0\.0\.1:\d+), as \1 says, which calls itself (127\.0\.0\.1:\d+)\. Whoever gets the code can act as you at \2\./,
+    shown: false,
+    taken: false,
+  },
+  "the same, and the person says yes": {
+    metadata: AS_HONEST,
+    attacker: LEADS_ON,
+    entry: ({ honest }) => ({ oauth: { issuer: honest.issuer, clientId: WELL_KNOWN } }),
+    asks: ["endpoints"],
+    says: REFUSED_CODE,
+    shown: true,
+    taken: true,
+  },
+  "the attacker calls itself the honest server, to whose name the person agrees, and its own page leads there":
+    {
+      metadata: AS_HONEST,
+      attacker: LEADS_ON,
+      user: { agrees: ({ about }) => about === "issuer" },
+      asks: ["issuer", "endpoints"],
+      says: ASKED,
+      shown: false,
+      taken: false,
+    },
   "the client is the user's own at the honest server": {
     honest: SILENT,
     metadata: OF_OTHER,

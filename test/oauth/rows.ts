@@ -47,6 +47,12 @@ const issuerDiffers: Behaviour = {
   iss: OTHER_ISSUER,
 };
 
+/** Nothing of the server is of that issuer's site. */
+const asksForPage = ({ trusted }: Servers): string => {
+  const { host } = new URL(trusted.origin);
+  return `web sends you to sign in at ${host}, and the code of that sign-in goes to ${host}, as ${host} says, which calls itself login.example.test. Whoever gets the code can act as you at login.example.test. Go on only if you know that they belong together.`;
+};
+
 const entra: Behaviour = {
   metadata: without("code_challenge_methods_supported", "authorization_response_iss_parameter_supported"),
   iss: false,
@@ -62,11 +68,15 @@ const entra: Behaviour = {
 const DISCOVERY: Record<string, Oddity> = {
   "an issuer that differs, and the user trusts it": {
     behaviour: issuerDiffers,
-    asks: ({ trusted }) => [`web should use ${trusted.issuer}, which says it is ${OTHER_ISSUER}. Trust it?`],
+    asks: (servers) => [
+      `web should use ${servers.trusted.issuer}, which says it is ${OTHER_ISSUER}. Trust it?`,
+      asksForPage(servers),
+    ],
   },
   "an issuer that differs, which oauth.issuer names": {
     behaviour: issuerDiffers,
     entry: { oauth: { issuer: OTHER_ISSUER } },
+    asks: (servers) => [asksForPage(servers)],
   },
   "an issuer that differs from the one that oauth.issuer names": {
     entry: { oauth: { issuer: OTHER_ISSUER } },

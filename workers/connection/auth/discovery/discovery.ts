@@ -165,6 +165,22 @@ export const isVouched = (plan: OAuthPlan, { acceptedIssuer }: Discovered): bool
   plan.authServerMetadataUrl !== undefined || (plan.issuer !== undefined && acceptedIssuer === undefined);
 
 /**
+ * Host of the issuer as which metadata from elsewhere pass, if one of these endpoints is not of its site. A name that the user
+ * wrote or agreed to says nothing about them: anybody can claim it, and the real issuer's page then answers with the right
+ * `iss`. Who takes any issuer wants no such check.
+ */
+export function borrowedName(
+  plan: OAuthPlan,
+  { metadata, acceptedIssuer }: Discovered,
+  endpoints: readonly URL[],
+): string | undefined {
+  const takesAny = plan.issuer === undefined && plan.skipIssuerMetadataValidation === true;
+  if (acceptedIssuer === undefined || takesAny) return undefined;
+  const issuer = new URL(metadata.issuer);
+  return endpoints.every((endpoint) => isSameSite(issuer, endpoint)) ? undefined : issuer.host;
+}
+
+/**
  * A secret or an assertion of the configuration is for the server's own site, or for an authorization server that the configuration
  * names. Metadata of a server could otherwise name any other place for it. On one machine all ports count as one site: a
  * local server is as free to ask for the secret at its own port. A private key is never sent, and what it signs is for the

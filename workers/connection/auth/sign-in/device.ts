@@ -3,7 +3,7 @@
  * often the authorization server is asked whether the person has answered. Loaded by the first sign-in that uses it.
  */
 import { known } from "../../../shared/json.ts";
-import { checkSecretTarget, isSameSite, isVouched } from "../discovery/discovery.ts";
+import { borrowedName, checkSecretTarget, isSameSite, isVouched } from "../discovery/discovery.ts";
 import { endpointOf, type GrantContext } from "../grants/ask.ts";
 import { beginDevice, deviceTokens, type PendingDevice } from "../grants/device.ts";
 import {
@@ -50,8 +50,8 @@ async function codesFor(
 }
 
 /**
- * What the person must agree to if the page for the code does not belong to the server that describes the sign-in. A server
- * can get a code from another one, as any program can, and show it as its own: who agrees to it on the real page of the other
+ * What the person must agree to if the page for the code does not belong to the server that describes the sign-in, or if that
+ * server passes as another one. A server can get a code from another one, as any program can, and show it as its own: who agrees to it on the real page of the other
  * server gives the first one the tokens (RFC 8628, section 5.4).
  */
 function mixUpOf(pending: PendingDevice, { target: { server, isOwnPlan }, context: { plan } }: Preparation) {
@@ -59,8 +59,12 @@ function mixUpOf(pending: PendingDevice, { target: { server, isOwnPlan }, contex
   const [described, shown] = [new URL(discovered.foundAt), new URL(url)];
   const giver = endpointOf(discovered.metadata, "device_authorization_endpoint");
   const taken = endpointOf(discovered.metadata, "token_endpoint");
-  if (isSameSite(described, shown) || (isOwnPlan && isVouched(plan, discovered))) return undefined;
-  const text = `${server} sends you to ${shown.host} with a code that ${giver.host} gives, as ${described.host} says. Whoever made the code can act as you at ${shown.host}. Go on only if you know that they belong together.`;
+  const isOwnPage = isSameSite(described, shown);
+  const other = borrowedName(plan, discovered, [shown, giver, taken]);
+  if ((isOwnPage && other === undefined) || (isOwnPlan && isVouched(plan, discovered))) return undefined;
+  const name = other === undefined ? "" : `, which calls itself ${other}`;
+  const where = (isOwnPage && other) || shown.host;
+  const text = `${server} sends you to ${shown.host} with a code that ${giver.host} gives, as ${described.host} says${name}. Whoever made the code can act as you at ${where}. Go on only if you know that they belong together.`;
   const endpoints = [described, shown, giver, taken].map(({ origin }) => origin).join(" ");
   return { about: "endpoints" as const, endpoints, text };
 }

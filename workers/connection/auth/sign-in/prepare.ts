@@ -12,7 +12,7 @@ import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { known } from "../../../shared/json.ts";
 import { settledWithin } from "../../../shared/pace/abort.ts";
 import { type OAuthPlan, scopesOf } from "../../config/entry/oauth-keys.ts";
-import { discover, isSameSite, isVouched, promisesIssuer } from "../discovery/discovery.ts";
+import { borrowedName, discover, isSameSite, isVouched, promisesIssuer } from "../discovery/discovery.ts";
 import { isSameIssuer } from "../discovery/metadata.ts";
 import type { GrantContext, PendingAuthorization, Receiver } from "../grants/ask.ts";
 import {
@@ -224,14 +224,20 @@ export function isEnough(scope: string | undefined, target: SignInTarget): boole
   return !isStepUp(target) || scopesOf(target.challenge?.scope ?? "").every((right) => granted.has(right));
 }
 
+/**
+ * Whether the stored client is one of the authorization server (MCP 2026-07-28, authorization binding). Metadata can claim the
+ * name of another one, so the client's secret goes only where it went before.
+ */
+const isOf = ({ metadata: { issuer, token_endpoint: token } }: Discovered, old: SignInRecord): boolean =>
+  old.issuer === issuer && isSameSite(new URL(old.tokenEndpoint), new URL(token ?? old.tokenEndpoint));
+
 /** The stored client, whether it may be used again, and the scope to ask for. */
 export function wantedOf(
   { target, context: { plan }, parts, deadClient }: Preparation,
   discovered: Discovered,
   old: SignInRecord | undefined,
 ) {
-  // Clients belong to their authorization server (MCP 2026-07-28, authorization binding).
-  const stored = old?.issuer === discovered.metadata.issuer ? old.client : undefined;
+  const stored = old && isOf(discovered, old) ? old.client : undefined;
   const reuse = stored === undefined || stored.id !== deadClient;
   const scope = parts.chooseScope({
     plan,
@@ -337,8 +343,8 @@ async function wantsDevice(
 }
 
 /**
- * What the person must agree to if the page of a sign-in does not belong to the server that describes it; undefined if it
- * does. `isOwnPlan`: no file of a project wrote the plan.
+ * What the person must agree to if the page of a sign-in does not belong to the server that describes it, or if that server
+ * passes as another one; undefined if neither is so. `isOwnPlan`: no file of a project wrote the plan.
  */
 export function mixUpOf(
   discovered: Discovered,
@@ -348,8 +354,14 @@ export function mixUpOf(
   // Whoever needs them says that they are missing.
   if (page === undefined || token === undefined) return undefined;
   const [described, shown, taken] = [new URL(discovered.foundAt), new URL(page), new URL(token)];
-  if (isSameSite(described, shown) || (isOwnPlan && isVouched(plan, discovered))) return undefined;
-  const text = `${server} sends you to sign in at ${shown.host}, and the code of that sign-in goes to ${taken.host}, as ${described.host} says. Whoever gets the code can act as you at ${shown.host}. Go on only if you know that they belong together.`;
+  const isOwnPage = isSameSite(described, shown);
+  const other = borrowedName(plan, discovered, [shown, taken]);
+  if ((isOwnPage && other === undefined) || (isOwnPlan && isVouched(plan, discovered))) return undefined;
+  const name = other === undefined ? "" : `, which calls itself ${other}`;
+  // A page of its own can lead on to that of the server as which it passes.
+  const where = (isOwnPage && other) || shown.host;
+  const goes = plan.clientSecret === undefined ? "goes" : "and your client secret go";
+  const text = `${server} sends you to sign in at ${shown.host}, and the code of that sign-in ${goes} to ${taken.host}, as ${described.host} says${name}. Whoever gets the code can act as you at ${where}. Go on only if you know that they belong together.`;
   const endpoints = [described, shown, taken].map(({ origin }) => origin).join(" ");
   // `page`: the one at which the person would sign in.
   return { question: { about: "endpoints" as const, endpoints, text }, page: shown };

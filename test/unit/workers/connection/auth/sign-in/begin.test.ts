@@ -386,16 +386,17 @@ describe("the redirect URI", () => {
     expect(step).not.toMatchObject({ redirectUri: expect.stringContaining(`:${port}/`) });
   });
 
-  test("the stored client belongs to another authorization server -> it is not used", async () => {
+  test.each<[string, Partial<SignInRecord>, client: string]>([
+    ["this authorization server", {}, "old-client"],
+    ["another authorization server", { issuer: "https://other.test" }, "client-1"],
+    ["one of this name at another site", { tokenEndpoint: "https://other.test/token" }, "client-1"],
+  ])("the stored client belongs to %s -> used: $2", async (_title, more, client) => {
     const all = await world();
     all.server.odd.iss = all.server.origin;
     const redirectUris = [`http://127.0.0.1:${await freePort()}/callback`];
-    const record: SignInRecord = {
-      ...recordWith(all.server, { redirectUris }),
-      issuer: "https://other.test",
-    };
+    const record: SignInRecord = { ...recordWith(all.server, { redirectUris }), ...more };
     const step = await all.signIns.begin(all.target("linear", { record }), {});
-    expect(step).toMatchObject({ url: expect.stringContaining("client_id=client-1") });
+    expect(step).toMatchObject({ url: expect.stringContaining(`client_id=${client}`) });
   });
 
   test.each<[string, () => Promise<TargetParts>]>([
@@ -606,6 +607,22 @@ describe("mixUpOf", () => {
   const BANK = { issuer: "https://bank.example" };
   const NAMED = { issuer: "https://evil.example" };
   const METADATA = { authServerMetadataUrl: "https://evil.example/m" };
+  const SKIPS = { skipIssuerMetadataValidation: true };
+  const named = (issuer: string, metadata: Partial<Discovered["metadata"]> = {}): Discovered =>
+    found({ authorization_endpoint: OWN_PAGE, ...metadata, issuer }, { acceptedIssuer: issuer });
+  const AS_BANK = named(BANK.issuer);
+  const BELOW = named("https://cf.evil.example");
+  const BELOW_ELSEWHERE = named("https://cf.evil.example", { token_endpoint: "https://api.example/token" });
+
+  test("the page is its own, and it calls itself another server -> so it is said, with the secret that goes along", () => {
+    const { question } = asked(AS_BANK, { ...BANK, clientSecret: "s3cret" }) ?? {};
+    expect(question).toEqual({
+      about: "endpoints",
+      endpoints: "https://evil.example https://evil.example https://evil.example",
+      text: "docs sends you to sign in at evil.example, and the code of that sign-in and your client secret go to evil.example, as evil.example says, which calls itself bank.example. Whoever gets the code can act as you at bank.example. Go on only if you know that they belong together.",
+    });
+  });
+
   test.each<[string, Discovered, Partial<OAuthPlan>, isOwnPlan: boolean, isAsked: boolean]>([
     ["its own page", found({ authorization_endpoint: OWN_PAGE }), {}, true, false],
     [
@@ -626,6 +643,12 @@ describe("mixUpOf", () => {
       true,
       true,
     ],
+    ["its own page, with the name of the issuer that the user names", AS_BANK, BANK, true, true],
+    ["its own page, with a name that the user once accepted", AS_BANK, {}, true, true],
+    ["its own page, with any name, since all are accepted", AS_BANK, SKIPS, true, false],
+    ["its own page, with the name of one, and any is accepted", AS_BANK, { ...BANK, ...SKIPS }, true, true],
+    ["page and token endpoint of the site of the named issuer (Atlassian)", BELOW, {}, true, false],
+    ["the same, with the token endpoint elsewhere", BELOW_ELSEWHERE, {}, true, true],
     ["metadata that the user names", found(), METADATA, true, false],
     ["metadata that a project's file names", found(), METADATA, false, true],
     ["no check of the issuer", found(), { skipIssuerMetadataValidation: true }, true, true],

@@ -86,6 +86,8 @@ interface Given {
   client?: ClientRecord;
   /** The id of a client that may not ask for codes. */
   refuses?: string;
+  /** The issuer that its metadata claim to be, as the user accepts. */
+  passesAs?: string;
 }
 
 async function begun({
@@ -98,6 +100,7 @@ async function begun({
   errors = [],
   client,
   refuses,
+  passesAs,
 }: Given = {}) {
   const left = [...errors];
   const asked: string[] = [];
@@ -118,11 +121,15 @@ async function begun({
     {
       hasBrowser: async () => hasBrowser,
       discover: async () =>
-        discoveredOf({
-          ...server.metadata,
-          device_authorization_endpoint: `${server.issuer}/device`,
-          ...metadata,
-        }),
+        discoveredOf(
+          {
+            ...server.metadata,
+            device_authorization_endpoint: `${server.issuer}/device`,
+            ...metadata,
+            ...(passesAs && { issuer: passesAs }),
+          },
+          { foundAt: server.issuer, ...(passesAs && { acceptedIssuer: passesAs }) },
+        ),
       clientFor: async ({ forDevice, stored, reuse }) => {
         if (client) return client;
         if (stored && reuse) return stored;
@@ -181,7 +188,19 @@ describe("when a code is used", () => {
       "ask",
     ],
     [
-      "the same, and the user's own file names the metadata",
+      "its own page, and it calls itself another server",
+      { passesAs: "https://bank.example" },
+      { device: true },
+      "ask",
+    ],
+    [
+      "its own page, and it calls itself the issuer that the user's own file names",
+      { passesAs: "https://bank.example", plan: { issuer: "https://bank.example" } },
+      { device: true },
+      "ask",
+    ],
+    [
+      "the page is another server's, the user wants a code, and the user's own file names the metadata",
       {
         offer: { verification_uri: "https://b.example/" },
         plan: { authServerMetadataUrl: "https://as.example/m" },
@@ -190,7 +209,7 @@ describe("when a code is used", () => {
       "device",
     ],
     [
-      "the same, but a project's file names them",
+      "the same, but a project's file names the metadata",
       {
         offer: { verification_uri: "https://b.example/" },
         plan: { authServerMetadataUrl: "https://as.example/m" },
@@ -245,7 +264,8 @@ describe("when a code is used", () => {
   test("the stored client may not ask for codes -> another one is registered", async () => {
     const stored = { ...publicClient, id: "old" };
     const { all, begin, server, asked } = await begun({ refuses: "old", limits: { secondMs: 60_000 } });
-    const record = { ...recordWith(all.server), issuer: server.issuer, client: stored };
+    const { issuer, token_endpoint: tokenEndpoint = "" } = server.metadata;
+    const record = { ...recordWith(all.server), issuer, tokenEndpoint, client: stored };
     const again = await all.signIns.begin(all.target("sentry", { record, plan: { deviceCode: true } }), {});
     expect(again).toMatchObject({ step: "device", userCode: "WDJB-MJHT" });
     expect(asked).toEqual(["/device", "/device"]);
