@@ -379,7 +379,8 @@ class Store {
     const to = forced ?? this.#target(before);
     const spent = before.item ? [...before.remove, before.item] : before.remove;
     if (to === "file") await this.#put({ record: next, remove: spent }, holds, isUnusable);
-    else if (!this.#inSystem.has(before.item, next)) {
+    else if (this.#inSystem.has(before.item, next)) await this.#checkLock(holds);
+    else {
       const item = await this.#inSystem.itemFor(next);
       // Announced, so that nothing is left in the system's store by a process that is killed.
       await this.#put({ ...before, remove: [...before.remove, item] }, holds, isUnusable);
@@ -397,13 +398,18 @@ class Store {
     await sweepTemps(place.file, files, Date.now());
   }
 
+  async #checkLock(holds: () => Promise<boolean>): Promise<void> {
+    if (!(await holds()))
+      throw new LockLost(`another process has the sign-in of ${this.#options.server} now`);
+  }
+
   /** Replaces the file in one step. Throws `LockLost` if another process has the lock. */
   async #put(stored: Stored, holds: () => Promise<boolean>, isUnusable = false): Promise<void> {
-    const { place, files, server } = this.#options;
+    const { place, files } = this.#options;
     await writeFileAtomic(place.file, formatStored(stored, this.#options), {
       files,
       beforeReplace: async (target) => {
-        if (!(await holds())) throw new LockLost(`another process has the sign-in of ${server} now`);
+        await this.#checkLock(holds);
         if (isUnusable) await keepAside(target, files, Date.now());
       },
     });

@@ -53,12 +53,12 @@ interface RefreshContext extends TokensContext {
  * Answers the record with a token that can be used. `refused`: a token that the server does not accept, whatever its
  * time. Throws `SignInProblem`.
  */
-export function refresh(
+export async function refresh(
   refused: string | undefined,
   context: RefreshContext,
   signal: AbortSignal,
 ): Promise<SignInRecord> {
-  return context.store.locked(async (held) => {
+  const renewed = await context.store.locked(async (held) => {
     const { record } = held;
     if (!record) throw new SignInProblem("not-signed-in");
     const { access_token } = record;
@@ -70,18 +70,24 @@ export function refresh(
     if (refused !== undefined && !grant.isIdentity) await context.checkIssuer(record, grant);
     return renew(held, record, { grant, context });
   }, signal);
+  return renewed ?? refresh(refused, context, signal);
 }
 
+/**
+ * Undefined: another process took the lock while this one stood still, and its sign-in counts. The old token is then spent, and
+ * a second use may end the whole sign-in (RFC 9700, section 4.14.2).
+ */
 async function renew(
   held: HeldSignIn,
   record: SignInRecord,
   { grant, context }: { grant: GrantContext; context: RefreshContext },
-): Promise<SignInRecord> {
+): Promise<SignInRecord | undefined> {
   const marked = { ...record, refreshing: { at: context.nowMs(), pid: process.pid } };
   const why = await held.tryToWrite(marked);
   // The token is not spent if the next one would be lost: the system's store may work again any moment.
   if (why?.path === SYSTEM_STORE) throw new SignInProblem("system-store", { what: why.what });
   if (why !== undefined) await held.write(marked);
+  if (held.record?.refresh_token !== record.refresh_token) return undefined;
   const { refreshing: _, ...before } = record;
   try {
     const answer = await askTwice(record, grant);

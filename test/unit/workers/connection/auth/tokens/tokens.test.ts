@@ -58,6 +58,8 @@ interface Options {
   dpop?: boolean;
   /** Why the store takes nothing. */
   unwritten?: Unwritten;
+  /** What another process has written when the first renewal marks its own. */
+  overtakenBy?: Partial<SignInRecord>;
   /** The server's metadata name its own origin as the authorization server, which has no metadata. */
   namesItself?: boolean;
 }
@@ -69,6 +71,7 @@ async function open({
   namesItself = false,
   dpop,
   unwritten,
+  overtakenBy,
   isMachine = false,
 }: Options): Promise<At> {
   const server = await serve((asked, response, nth) => {
@@ -95,6 +98,7 @@ async function open({
       ...stored,
     },
   };
+  let others = overtakenBy;
   const store: Pick<SignInStore, "read" | "locked"> = {
     read: async () => ({
       ...(held.record ? { record: held.record } : {}),
@@ -102,13 +106,16 @@ async function open({
     }),
     locked: (work) =>
       work({
-        record: held.record,
+        get record() {
+          return held.record;
+        },
         write: async (record) => {
           held.record = record;
         },
         tryToWrite: async (record) => {
           if (unwritten) return unwritten;
-          held.record = record;
+          held.record = others && held.record ? { ...held.record, ...others } : record;
+          others = undefined;
           return undefined;
         },
         forget: async () => {
@@ -182,6 +189,22 @@ test("a token that is over, 20 requests at once -> one renewal for all", async (
   expect(at.secrets).toContain("access-1");
   expect(at.renewing).toEqual([1, -1]);
 });
+
+const OTHERS = { access_token: "b", refresh_token: "r2", scope: "theirs" };
+test.each<[string, Partial<SignInRecord>, token: string, posts: number]>([
+  ["is good", good, "b", 0],
+  ["is over", over, "access-1", 1],
+])(
+  "another process renewed while this one stood still, and its token %s -> $2, and the old refresh token is not sent",
+  async (_title, times, token, asked) => {
+    const stored = { access_token: "a", refresh_token: "r", ...over };
+    const at = await open({ stored, overtakenBy: { ...OTHERS, ...times } });
+    expect(await at.tokens.token(signal)).toBe(token);
+    expect(posts(at)).toBe(asked);
+    // A renewal keeps of its sign-in what the answer leaves out.
+    expect(at.held.record).toMatchObject({ access_token: token, refresh_token: "r2", scope: "theirs" });
+  },
+);
 
 test("the system's store does not take the sign-in -> its token is not spent", async () => {
   const stored = { access_token: "a", refresh_token: "r" };

@@ -534,6 +534,27 @@ describe("several processes", () => {
     },
   );
 
+  test("another took the lock over, and there is only the mark of a renewal to write -> the other's tokens count", async () => {
+    const at = await inSystem();
+    await write(at.store, signedIn({ obtainedAt: 1 }));
+    const lock = lockPathOf(at.place.file);
+    let locks = 0;
+    const rename: typeof nodeFiles.rename = async (from, to) => {
+      if (to === lock && ++locks === 2) await startChanger(at.agentDir, "1", at.system.env).ended;
+      return nodeFiles.rename(from, to);
+    };
+    const slow = await openStore(
+      { agentDir: at.agentDir, tokenStore: () => "system", system: sharing(at, "dies") },
+      { files: { ...nodeFiles, rename }, lockTimes: SELDOM },
+    );
+    const record = await slow.store.locked(async (held) => {
+      await rm(lock, { recursive: true });
+      await held.tryToWrite(signedIn({ obtainedAt: 1, refreshing: { at: 1, pid: 2 } }));
+      return held.record;
+    }, never());
+    expect(record?.obtainedAt).toBe(2);
+  });
+
   test("another took the lock over while the program still wrote -> the same", async () => {
     const at = await inSystem();
     await write(at.store, signedIn({ obtainedAt: 1 }));
