@@ -184,9 +184,9 @@ class Store {
 
   async #readOwn(): Promise<{ record: SignInRecord | undefined; isInSystem: boolean }> {
     const { kept } = stateOf(this.#options.place.file);
-    if (kept && performance.now() - kept.triedMs >= this.#options.keptMs) {
+    if (kept?.record && performance.now() - kept.triedMs >= this.#options.keptMs) {
       kept.triedMs = performance.now();
-      void this.writeKept();
+      void this.locked(async () => undefined, new AbortController().signal).catch(() => undefined);
     }
     let content = await this.#file.read();
     for (let attempt = 1; ; attempt++) {
@@ -215,17 +215,21 @@ class Store {
       const content = await this.#file.readAnew();
       const holding = this.#held(held, await this.#recordOf(content, true));
       const { kept } = stateOf(this.#options.place.file);
-      // The system's store may ask its user each time: it is tried with the next renewal alone.
+      // The system's store may ask its user each time: it is tried with the next renewal and at the end alone.
       if (kept?.record && this.#target(content.value) === "file") await holding.write(kept.record);
       return work(holding);
     });
   }
 
-  /** Writes a sign-in that the disk did not take: the next worker does not know it. Never rejects. */
+  /** Writes at the end what neither disk nor system's store did take: the next worker does not know it. Never rejects. */
   async writeKept(): Promise<void> {
     const { signal } = new AbortController();
-    if (stateOf(this.#options.place.file).kept?.record)
-      await this.locked(async () => undefined, signal).catch(() => undefined);
+    const kept = () => stateOf(this.#options.place.file).kept?.record;
+    const write = async (held: HeldSignIn): Promise<void> => {
+      const record = kept();
+      if (record) await held.write(record);
+    };
+    if (kept()) await this.locked(write, signal).catch(() => undefined);
   }
 
   /**

@@ -82,9 +82,11 @@ async function renew(
   record: SignInRecord,
   { grant, context }: { grant: GrantContext; context: RefreshContext },
 ): Promise<SignInRecord | undefined> {
+  // The token is not spent if the next one would be lost: the system's store may work again any moment. A store that gives a
+  // sign-in may still take none, and the mark alone is not written there.
+  await context.store.check();
   const marked = { ...record, refreshing: { at: context.nowMs(), pid: process.pid } };
   const why = await held.tryToWrite(marked);
-  // The token is not spent if the next one would be lost: the system's store may work again any moment.
   if (why?.path === SYSTEM_STORE) throw new SignInProblem("system-store", { what: why.what });
   if (why !== undefined) await held.write(marked);
   if (held.record?.refresh_token !== record.refresh_token) return undefined;

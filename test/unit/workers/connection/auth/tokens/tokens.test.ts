@@ -58,6 +58,8 @@ interface Options {
   dpop?: boolean;
   /** Why the store takes nothing. */
   unwritten?: Unwritten;
+  /** Why the system's store, which gives the sign-in, would not take the next one. */
+  takesNone?: string;
   /** What another process has written when the first renewal marks its own. */
   overtakenBy?: Partial<SignInRecord>;
   /** The server's metadata name its own origin as the authorization server, which has no metadata. */
@@ -72,6 +74,7 @@ async function open({
   dpop,
   unwritten,
   overtakenBy,
+  takesNone,
   isMachine = false,
 }: Options): Promise<At> {
   const server = await serve((asked, response, nth) => {
@@ -99,7 +102,10 @@ async function open({
     },
   };
   let others = overtakenBy;
-  const store: Pick<SignInStore, "read" | "locked"> = {
+  const store: Pick<SignInStore, "read" | "locked" | "check"> = {
+    check: async () => {
+      if (takesNone !== undefined) throw new SignInProblem("system-store", { what: takesNone });
+    },
     read: async () => ({
       ...(held.record ? { record: held.record } : {}),
       ...(given ? { given: { tokens: given, path: GIVEN } } : {}),
@@ -206,10 +212,12 @@ test.each<[string, Partial<SignInRecord>, token: string, posts: number]>([
   },
 );
 
-test("the system's store does not take the sign-in -> its token is not spent", async () => {
+test.each<[string, Pick<Options, "unwritten" | "takesNone">]>([
+  ["does not take the sign-in", { unwritten: { path: SYSTEM_STORE, what: "it is locked" } }],
+  ["can be read and not written", { takesNone: "it is locked" }],
+])("the system's store %s -> its token is not spent", async (_title, store) => {
   const stored = { access_token: "a", refresh_token: "r" };
-  const unwritten = { path: SYSTEM_STORE, what: "it is locked" };
-  const at = await open({ stored: { ...stored, ...over }, unwritten });
+  const at = await open({ stored: { ...stored, ...over }, ...store });
   expect(await outcome(at.tokens.token(signal))).toBe("system-store");
   expect(posts(at)).toBe(0);
   expect(at.held.record).toMatchObject(stored);

@@ -260,6 +260,23 @@ describe("a write that the store does not take", () => {
     },
   );
 
+  test("the end of the session -> one try to write, after which the sign-in is there for the next one", async () => {
+    const at = await inSystem();
+    await write(at.store, signedIn());
+    await at.system.misbehave("locked", "store");
+    const next = signedIn({ access_token: "access-token-2", refresh_token: "refresh-token-2" });
+    await write(at.store, next);
+    await at.store.writeKept();
+    expect((await at.store.read()).record).toEqual(next);
+    await at.system.misbehave(undefined);
+    await at.store.locked(async () => undefined, never());
+    expect(await decoded(at)).toEqual([expect.stringContaining("access-token-1")]);
+    await at.store.writeKept();
+    expect(await decoded(at)).toEqual([expect.stringContaining("access-token-2")]);
+    expect((await (await again(at)).store.read()).record).toEqual(next);
+    expect(at.warnings).toHaveLength(1);
+  });
+
   test("the file cannot name the new item, which is not removed either -> the next write removes it", async () => {
     const at = await inSystem();
     await write(at.store, signedIn());
