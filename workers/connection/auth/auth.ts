@@ -476,12 +476,13 @@ function refuseSignIn({ definition, headers }: AuthServer): void {
 }
 
 function providerOf(
-  { definition, redact, onSecret }: AuthServer,
-  askUser: AskUser,
+  { definition, url, redact, onSecret }: AuthServer,
+  { askUser, env }: SessionAuthContext,
 ): ProviderTokens | undefined {
   const { name: server, auth } = definition;
-  if (auth.provider === undefined) return undefined;
-  return new ProviderTokens({ server, provider: auth.provider, askUser, redact, onSecret });
+  const { provider } = auth;
+  if (provider === undefined) return undefined;
+  return new ProviderTokens({ server, url: new URL(url), provider, env, askUser, redact, onSecret });
 }
 
 const signInsOf = (room: typeof import("./sign-in/sign-in.ts"), context: SessionAuthContext): SignIns =>
@@ -533,7 +534,7 @@ export function createSessionAuth(context: SessionAuthContext) {
   return {
     /** What the requests to a server ask. Undefined: no sign-in applies, and the requests go out as configured. */
     of: (server: AuthServer): RequestAuth | undefined => {
-      const tokens = providerOf(server, context.askUser);
+      const tokens = providerOf(server, context);
       providers.set(server.definition.name, tokens);
       return tokens ?? (takesSignIn(server.definition, server.headers) ? of(server) : undefined);
     },
@@ -543,7 +544,7 @@ export function createSessionAuth(context: SessionAuthContext) {
      * the entry does: the person has written its name.
      */
     forTrial: (server: AuthServer): RequestAuth | undefined => {
-      const tokens = providerOf(server, context.askUser);
+      const tokens = providerOf(server, context);
       if (tokens || !takesSignIn(server.definition, server.headers)) return tokens;
       return {
         token: async () => undefined,

@@ -7,6 +7,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { known } from "../../shared/json.ts";
 import type { AskUser } from "../asks/asks.ts";
 import type { Redactor } from "../secrets/redact.ts";
+import type { Env } from "../web/client.ts";
 import type { RequestAuth } from "./authorized.ts";
 import {
   explainProblem,
@@ -32,8 +33,12 @@ const isSendable = (token: string): boolean => token.length <= TOKEN_CHARS && /^
 interface ProviderTokensOptions {
   /** Name of the server. */
   server: string;
+  /** Where the token goes. */
+  url: URL;
   /** Name of the provider in Pi. */
   provider: string;
+  /** The environment that names the proxies. */
+  env: Env;
   askUser: AskUser;
   redact: Redactor;
   onSecret: (secret: string) => void;
@@ -49,6 +54,7 @@ export class ProviderTokens implements RequestAuth {
   }
 
   async token(signal: AbortSignal): Promise<string> {
+    await this.#checkWay();
     const answer = await this.#ask(signal);
     signal.throwIfAborted();
     if (!("token" in answer)) throw this.#explain(KINDS[answer.problem]);
@@ -72,6 +78,17 @@ export class ProviderTokens implements RequestAuth {
   async hasOther(): Promise<boolean> {
     const answer = await this.#ask(AbortSignal.timeout(LIMITS.rpcShortMs));
     return "token" in answer && answer.token !== this.#refused;
+  }
+
+  /** The configuration allows http on this machine alone, and a proxy may be elsewhere. */
+  async #checkWay(): Promise<void> {
+    const { server, url, env, redact } = this.#options;
+    if (url.protocol !== "http:") return;
+    const [{ proxyFor }, { proxiedHttp }] = await Promise.all([
+      import("../web/client.ts"),
+      import("./requests/addresses.ts"),
+    ]);
+    if (proxyFor(url, env)) throw explainProblem(proxiedHttp(url), { server, redact });
   }
 
   async #ask(signal: AbortSignal): Promise<{ token: string } | { problem: ProviderProblem }> {

@@ -354,9 +354,13 @@ const WORDS = {
     ({ error = "an error", what }) => `the authorization server answered ${error}${said(what)}`,
     again,
   ],
+  // `what`: why it would, although it is on this machine.
   "not-https": [
-    ({ url }) => `${url} is not https, and a token would travel in the open`,
-    "Only its operator can change that.",
+    ({ url, what }) => `${url} is not https, and a token would travel in the open${said(what)}`,
+    ({ what }) =>
+      what === undefined
+        ? "Only its operator can change that."
+        : "Write its host into NO_PROXY, so that it stays on this machine.",
     "connect_failed",
   ],
   "private-address": [

@@ -117,6 +117,10 @@ export function addressProblem(url: URL): SignInProblem | undefined {
   return new SignInProblem("not-https", { url: shownAddress(url) });
 }
 
+/** Http to this machine that leaves it: the proxy gets the token as it is. */
+export const proxiedHttp = (url: URL): SignInProblem =>
+  new SignInProblem("not-https", { url: shownAddress(url), what: "it goes through a proxy" });
+
 /** Finds all addresses of a host name. `hints` are those of `dns.lookup`. Rejects as `dns.lookup` does. */
 export type Resolve = (host: string, hints?: number) => Promise<LookupAddress[]>;
 
@@ -195,14 +199,16 @@ export function createAddressGuard(
     },
     /**
      * Rejects with `SignInProblem` if nothing may be sent to the address, as far as the address itself says; of a request
-     * through a proxy, for which `lookupFor` is not asked, also if its name leads to a private network here.
+     * through a proxy, for which `lookupFor` is not asked, also if its name leads to a private network here, or if it is http.
      */
     check: async (url: URL, { isProxied }: { isProxied: boolean }): Promise<void> => {
       const problem = addressProblem(url);
       if (problem) throw problem;
-      if (chosen.has(hostOf(url))) return;
-      const isInside = namesPrivateHost(url) || (isProxied && (await leadsInside(url)));
-      if (isInside && !(await serverIsPrivate())) throw privateAddress(url);
+      if (!chosen.has(hostOf(url))) {
+        const isInside = namesPrivateHost(url) || (isProxied && (await leadsInside(url)));
+        if (isInside && !(await serverIsPrivate())) throw privateAddress(url);
+      }
+      if (isProxied && url.protocol === "http:") throw proxiedHttp(url);
     },
     /** For the connection to the address: refuses a name that leads to a private network. */
     lookupFor: (url: URL): LookupFunction =>

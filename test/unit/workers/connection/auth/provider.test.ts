@@ -14,7 +14,7 @@ import { PLAN, serverOf } from "./support.ts";
 const { signal } = new AbortController();
 
 /** A session whose Pi gives these answers in turn, the last one for ever. */
-async function sessionOf(...answers: (ProviderAnswer | undefined)[]) {
+async function sessionOf(answers: (ProviderAnswer | undefined)[], env: Record<string, string> = {}) {
   const asked: unknown[] = [];
   const askUser: AskUser = async (question) => {
     asked.push(question);
@@ -32,7 +32,7 @@ async function sessionOf(...answers: (ProviderAnswer | undefined)[]) {
     onRenewing: () => undefined,
     onStatus: () => undefined,
     log: recordingLog().log,
-    env: {},
+    env,
     platform: "linux",
     onEnd: () => undefined,
   });
@@ -41,7 +41,7 @@ async function sessionOf(...answers: (ProviderAnswer | undefined)[]) {
 
 /** Sends requests to a server that takes only this token. */
 async function send(token: string, count: number, ...answers: (ProviderAnswer | undefined)[]) {
-  const { auth, asked } = await sessionOf(...answers);
+  const { auth, asked } = await sessionOf(answers);
   const secrets = new Set<string>();
   const web = await serve(({ headers }, response) => {
     response.writeHead(headers.authorization === `Bearer ${token}` ? 200 : 401).end();
@@ -74,6 +74,17 @@ test("Pi is asked at each request, and each token is a secret", async () => {
     { about: "provider", provider: "radius" },
   ]);
   expect([...secrets]).toEqual(["token-2"]);
+});
+
+test.each([
+  ["http and a proxy", "http://127.0.0.1:1/mcp", { http_proxy: "http://p:1" }, "not-https"],
+  ["http, a proxy and NO_PROXY", "http://127.0.0.1:1/mcp", { http_proxy: "http://p:1", no_proxy: "*" }, "t"],
+  ["https and a proxy", "https://mcp.test/mcp", { http_proxy: "http://p:1", https_proxy: "http://p:1" }, "t"],
+])("%s -> the token or the problem: $3", async (_title, url, env, expected) => {
+  const { auth } = await sessionOf([{ token: "t" }], env);
+  const token = auth.of(serverOf({ entry: { auth: { provider: "radius" } }, url }))?.token(signal);
+  const outcome = await token?.catch(({ data }: { data?: { reason?: string } }) => data?.reason);
+  expect(outcome).toBe(expected);
 });
 
 test("a token that Pi has renewed since it was sent -> the request is repeated once with it", async () => {
@@ -159,7 +170,7 @@ test("a server that refused a token -> another token of Pi counts as a new sign-
 });
 
 test("/mcp auth of such a server -> the way to sign in is Pi's own", async () => {
-  const { auth } = await sessionOf({ token: "a" });
+  const { auth } = await sessionOf([{ token: "a" }]);
   const server = serverOf({ entry: { auth: { provider: "radius" } } });
   const wish = { agreed: {}, signedIn: async () => 0, signal };
   await expect(auth.signIn(server, wish)).rejects.toMatchObject({

@@ -115,6 +115,13 @@ describe("explainProblem", () => {
     expect(describeError(explainProblem(new SignInProblem("bad-settings", facts), place))).toBe(says);
   });
 
+  test("http that a proxy would get -> how it stays on this machine", () => {
+    const facts = { url: "http://127.0.0.1:3000/token", what: "it goes through a proxy" };
+    expect(describeError(explained("not-https", facts))).toBe(
+      "linear: http://127.0.0.1:3000/token is not https, and a token would travel in the open: it goes through a proxy. Write its host into NO_PROXY, so that it stays on this machine.",
+    );
+  });
+
   test("a server that names no scope -> the sentence says so", () => {
     expect(explained("scope-wanted", {}).message).toContain("it does not say which");
   });

@@ -274,3 +274,28 @@ describe("names behind a proxy", () => {
     expect({ kind, connects: connects.length }).toEqual(outcome);
   });
 });
+
+describe("http on this machine behind a proxy", () => {
+  const LOCAL = "http://localhost:1/mcp";
+  const resolve = names({ "mcp.example.com": ["93.184.216.34"] });
+
+  test.each<[server: string, trusted: string[], kind: string]>([
+    [LOCAL, [], "not-https"],
+    [PUBLIC, ["http://127.0.0.1/m"], "not-https"],
+    // No advice that would let a public server's request through.
+    [PUBLIC, [], "private-address"],
+  ])("%s names it, and the user %j -> %s, and the proxy gets nothing", async (server, trusted, kind) => {
+    const proxy = await serving({ a: 1 });
+    const requests = requestsFor(server, { resolve, trusted, env: { http_proxy: proxy.origin } });
+    const problem = await problemOf(requests.fetch("http://127.0.0.1:1/token", { method: "POST" }));
+    expect(problem.kind).toBe(kind);
+    expect(proxy.log).toEqual([]);
+  });
+
+  test("NO_PROXY names it -> asked, without the proxy", async () => {
+    const [proxy, server] = [await serving({ a: 1 }), await serving({ a: 2 })];
+    const env = { http_proxy: proxy.origin, no_proxy: "127.0.0.1" };
+    expect((await requestsFor(LOCAL, { env }).fetch(`${server.origin}/`, {})).status).toBe(200);
+    expect(proxy.log).toEqual([]);
+  });
+});
