@@ -270,14 +270,20 @@ function decoded(response: IncomingMessage): ServerBody {
 const PIECES = 10_000;
 const PIECE_BYTES = 8;
 
-/** Breaks a body whose chunks hold hardly anything (RFC 9112, section 7.1): each costs as much as a long one. */
-function refuseShreds(response: IncomingMessage, reader: Reader): void {
+/**
+ * Breaks a body whose chunks hold hardly anything (RFC 9112, section 7.1) and come fast: each costs as much as a long one. A
+ * stream that says nothing for days but a short heartbeat has as many.
+ */
+export function refuseShreds(response: IncomingMessage, reader: Reader, now = () => performance.now()): void {
   let pieces = 0;
   let bytes = 0;
+  let sinceMs = 0;
   response.push = (piece: Buffer | null) => {
+    if (pieces === 0) sinceMs = now();
     pieces++;
     bytes += piece?.length ?? 0;
-    if (pieces === PIECES && bytes < PIECES * PIECE_BYTES) {
+    const areShort = pieces === PIECES && bytes < PIECES * PIECE_BYTES;
+    if (areShort && now() - sinceMs < LIMITS.noiseWindowMs) {
       const what = `sends an answer in pieces of fewer than ${PIECE_BYTES} bytes`;
       reader.onNote?.(`${what}; the rest of it is not read`);
       response.destroy(new Error(what));

@@ -3,12 +3,15 @@
  * loopback.
  */
 import { readFile } from "node:fs/promises";
+import { IncomingMessage } from "node:http";
 import { type AddressInfo, connect, createServer, type LookupFunction, Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import manifest from "../../../../../package.json" with { type: "json" };
-import { createHttpClient } from "../../../../../workers/connection/web/client.ts";
+import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
+import { createHttpClient, refuseShreds } from "../../../../../workers/connection/web/client.ts";
 import { lookUp, openSocket } from "../../../../../workers/connection/web/reach.ts";
+import { createReader } from "../../../../../workers/shared/pace/turns.ts";
 import { onCleanup } from "../../../../support/cleanup.ts";
 import { serve, type TestServer } from "../../../../support/http-server.ts";
 
@@ -132,6 +135,41 @@ describe("a request that looks hosts up itself", () => {
     const variables = { http_proxy: proxy.origin.replace("127.0.0.1", "localhost") };
     expect(await ask(new URL("http://mcp.test/"), variables, { lookup })).toBe(200);
     expect(hosts).toEqual([]);
+  });
+});
+
+describe("an answer in short pieces", () => {
+  const PIECES = 10_000;
+
+  /** How many pieces of a heartbeat pass, each so long after the one before, and what is noted. */
+  function passed(wanted: number, { everyMs, bytes = 3 }: { everyMs: number; bytes?: number }) {
+    const notes: string[] = [];
+    let now = 0;
+    const response = new IncomingMessage(new Socket());
+    response.on("error", () => undefined).resume();
+    const reader = createReader({ onNote: (note) => notes.push(note) });
+    refuseShreds(response, reader, () => now);
+    let count = 0;
+    for (; count < wanted && !response.destroyed; count++) {
+      response.push(Buffer.alloc(bytes, ":"));
+      now += everyMs;
+    }
+    return { count, notes };
+  }
+
+  test("they come at once -> broken off, with a line for the log", () => {
+    const { count, notes } = passed(2 * PIECES, { everyMs: 0 });
+    expect(count).toBe(PIECES);
+    expect(notes).toEqual(["sends an answer in pieces of fewer than 8 bytes; the rest of it is not read"]);
+  });
+
+  test("they are a heartbeat that takes longer than the window -> read on, and counted anew", () => {
+    const everyMs = (2 * LIMITS.noiseWindowMs) / PIECES;
+    expect(passed(3 * PIECES, { everyMs })).toEqual({ count: 3 * PIECES, notes: [] });
+  });
+
+  test("they come at once, and hold enough -> read on", () => {
+    expect(passed(3 * PIECES, { everyMs: 0, bytes: 8 })).toEqual({ count: 3 * PIECES, notes: [] });
   });
 });
 
