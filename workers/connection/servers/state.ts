@@ -196,9 +196,12 @@ export function transition(state: ServerPhase, event: ServerEvent, policy: Lifec
       if (state.name !== "connected" || policy.lifecycle === "keep-alive") return stay(state);
       return { state: { name: "idle" }, effects: [{ type: "close" }] };
     case "outdated":
-      return state.name === "connected"
-        ? { state: { name: "idle" }, effects: [{ type: "close-when-idle" }] }
-        : stay(state);
+      if (state.name !== "connected") return stay(state);
+      // A keep-alive server waits for no call: the attempt that opened this connection has ended its timer.
+      return {
+        state: { name: "idle" },
+        effects: [{ type: "close-when-idle" }, ...reconnectLater(policy, 1)],
+      };
     case "renewed":
       return state.name === "connected"
         ? { state: { name: "idle" }, effects: [{ type: "close" }] }

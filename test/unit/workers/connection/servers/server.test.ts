@@ -333,6 +333,23 @@ describe("a connection that ends", () => {
     expect(openings).toHaveLength(3);
   });
 
+  test("keep-alive, a call connects it as remembered, and its request fails -> connects by itself", async () => {
+    const { server, connected, openings, opening, failing } = setup({ lifecycle: "keep-alive" });
+    (await connected()).end();
+    const { error } = await failing();
+    const gone = new ThreadsError("server_died", "s answered 503.");
+    const remembered = opening(1).open({ isFromMemory: () => true, callTool: () => Promise.reject(gone) });
+    expect(await error).toBe(gone);
+    await settle();
+    expect([server.phase, remembered.closes]).toEqual(["idle", [CLOSE]]);
+    await vi.advanceTimersByTimeAsync(LIMITS.reconnectMs);
+    expect(openings).toHaveLength(3);
+    opening(2).open();
+    await settle();
+    await vi.advanceTimersByTimeAsync(LIMITS.reconnectLongestMs);
+    expect([server.phase, openings.length]).toEqual(["connected", 3]);
+  });
+
   test("limits of the session -> the pause before the next connect and the times of a close are theirs", async () => {
     const limits = { ...LIMITS, reconnectMs: 5, closeTermMs: 1, closeKillMs: 2 };
     const { server, connected, openings, opening } = setup(

@@ -82,6 +82,7 @@ const NOTHING: Outcome = [undefined, []];
 
 type Row = Partial<Record<StateName, Outcome>>;
 
+type OfLifecycle = "open-failed" | "dropped" | "outdated" | "idle-expired";
 /** Outcomes that all lifecycles share: state -> outcome. A state that is not named does not change. */
 const WANTED: Row = {
   idle: [connecting(0), OPEN],
@@ -99,7 +100,7 @@ const WANTED: Row = {
 const ENDED: Row = Object.fromEntries(
   ALL.filter((name) => STATES[name].name === "connected").map((name) => [name, [{ name: "idle" }, CLOSE]]),
 );
-const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expired">, Row> = {
+const COMMON: Record<Exclude<EventName, OfLifecycle>, Row> = {
   "wanted by a call": WANTED,
   "wanted in the background": {
     ...WANTED,
@@ -138,9 +139,6 @@ const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expire
     "idle after a drop": [STATES["held back"], []],
     "idle after four drops": [STATES["held back"], []],
   },
-  outdated: Object.fromEntries(
-    Object.keys(ENDED).map((name) => [name, [{ name: "idle" }, [{ type: "close-when-idle" }]]]),
-  ),
   renewed: ENDED,
   closed: Object.fromEntries(
     ALL.filter((name) => name !== "closing" && name !== "disabled").map((name) => [
@@ -163,12 +161,24 @@ const openFailed = (laterOf: (delayMs: number) => ServerEffect[]): Row => ({
   connecting: [failed(1), laterOf(1_000)],
   "connecting again": [failed(3), laterOf(4_000)],
 });
+const outdated = (laterOf: (delayMs: number) => ServerEffect[]): Row =>
+  Object.fromEntries(
+    Object.keys(ENDED).map((name) => [
+      name,
+      [{ name: "idle" }, [{ type: "close-when-idle" }, ...laterOf(1_000)]],
+    ]),
+  );
 const never = (): ServerEffect[] => [];
 const byItself = (delayMs: number): ServerEffect[] => [later(delayMs)];
-const OF_LIFECYCLE: Record<Lifecycle, Record<"open-failed" | "dropped" | "idle-expired", Row>> = {
-  lazy: { "open-failed": openFailed(never), dropped: dropped(never), "idle-expired": ENDED },
-  eager: { "open-failed": openFailed(never), dropped: dropped(never), "idle-expired": ENDED },
-  "keep-alive": { "open-failed": openFailed(byItself), dropped: dropped(byItself), "idle-expired": {} },
+const waitsFor = (laterOf: (delayMs: number) => ServerEffect[]) => ({
+  "open-failed": openFailed(laterOf),
+  dropped: dropped(laterOf),
+  outdated: outdated(laterOf),
+});
+const OF_LIFECYCLE: Record<Lifecycle, Record<OfLifecycle, Row>> = {
+  lazy: { ...waitsFor(never), "idle-expired": ENDED },
+  eager: { ...waitsFor(never), "idle-expired": ENDED },
+  "keep-alive": { ...waitsFor(byItself), "idle-expired": {} },
 };
 
 const describeOutcome = ([state, effects]: Outcome): string => {
