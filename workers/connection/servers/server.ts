@@ -11,7 +11,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ServerStatus, SessionLimits } from "../../../src/shared/protocol/session.ts";
 import { asReason, withName } from "../../shared/commands.ts";
 import { endIfFileGone, type Log } from "../../shared/log.ts";
-import { during, settledWithin } from "../../shared/pace/abort.ts";
+import { abortable, during, settledWithin } from "../../shared/pace/abort.ts";
 import {
   type CloseTimes,
   createThrottle,
@@ -358,9 +358,10 @@ export class Server extends ServerLists {
     }
   }
 
-  /** For a server that is replaced: closes it when no call is open, which may be at once, or after `maxMs`. */
-  async closeWhenIdle(maxMs: number): Promise<void> {
-    if (this.#idle.isUsed) await settledWithin(this.#idle.unused(), maxMs);
+  /** For a server that is replaced: closes it when no call is open, which may be at once, after `maxMs`, or when the signal fires. */
+  async closeWhenIdle(maxMs: number, signal: AbortSignal): Promise<void> {
+    if (this.#idle.isUsed)
+      await settledWithin(abortable(this.#idle.unused(), signal, "The wait for open calls"), maxMs);
     await this.close();
   }
 

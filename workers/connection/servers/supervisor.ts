@@ -244,9 +244,9 @@ export class Supervisor {
     return this.#servers.get(server.name) === server;
   }
 
-  /** For a server that was replaced or removed. */
+  /** For a server that was replaced or removed. The end of the session, which has a second, does not wait for its calls. */
   #end(server: Server | undefined): void {
-    if (server) this.#awaitAtEnd(server.closeWhenIdle(LIMITS.drainMs));
+    if (server) this.#awaitAtEnd(server.closeWhenIdle(LIMITS.drainMs, this.#closing.signal));
   }
 
   #awaitAtEnd(ending: Promise<unknown>): void {

@@ -1055,7 +1055,7 @@ describe("close", () => {
     const connection = await connected({ callTool: () => answer.promise });
     const called = call();
     await settle();
-    const closed = server.closeWhenIdle(maxMs);
+    const closed = server.closeWhenIdle(maxMs, new AbortController().signal);
     await vi.advanceTimersByTimeAsync(999);
     expect(connection.closes).toEqual([]);
     if (outcome === "answered") answer.resolve({ content: [] });

@@ -8,6 +8,7 @@ import type { Connection } from "../../../../../workers/connection/mcp/connectio
 import { callTool } from "../../../../../workers/connection/servers/call.ts";
 import type { KnownTools } from "../../../../../workers/connection/servers/lists.ts";
 import { Supervisor, type SupervisorContext } from "../../../../../workers/connection/servers/supervisor.ts";
+import { SHUTDOWN_TIMES } from "../../../../../workers/shared/pace/pace.ts";
 import { recordingLog } from "../../recording-log.ts";
 import { definitionOf, fakeConnect, type Opening, settle } from "./support.ts";
 
@@ -569,6 +570,24 @@ test("close -> settles when every server is closed, also one that had left", asy
   await settle();
   expect([b.closes.length, isClosed]).toEqual([1, false]);
   closing.resolve();
+  await closed;
+});
+
+test.each<[string, Entries]>([
+  ["replaced", { a: { args: ["other"] } }],
+  ["removed", {}],
+])("close, a call of a server that was %s is open -> its connection ends at once", async (_how, entries) => {
+  const { start, supervisor, edit, openingOf } = open();
+  await start({ a: {} });
+  const a = openingOf("a").open({ callTool: () => new Promise(() => undefined) });
+  void call(supervisor, "a");
+  await settle();
+  edit(entries);
+  await settle();
+  expect(a.closes).toEqual([]);
+  const closed = supervisor.close();
+  await settle();
+  expect(a.closes).toEqual([{ ...SHUTDOWN_TIMES, leave: "now" }]);
   await closed;
 });
 
