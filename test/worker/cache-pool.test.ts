@@ -42,7 +42,7 @@ function server(name: string, tool: string): Server {
   return Object.assign(lists, { name, definition }) as unknown as Server;
 }
 
-function open(folder: string, servers: Server[]) {
+function open(folder: string, servers: Server[], times = TIMES) {
   const { log, lines } = recordingLog();
   const pool = createCacheWorker(log, undefined, OPTIONS);
   pools.push(pool);
@@ -66,7 +66,7 @@ function open(folder: string, servers: Server[]) {
     cache,
     log,
     emit: (event) => events.push(event),
-    times: TIMES,
+    times,
   });
   return {
     catalog,
@@ -157,36 +157,69 @@ describe("a server whose tools break the cache worker", () => {
   });
 });
 
-test("tasks beside one that never ends -> done on the next thread", async () => {
+/** Counts the threads that start from now on. */
+function countThreads(): () => number {
+  let threads = 0;
+  const count = (): void => void threads++;
+  process.on("worker", count);
+  onTestFinished(() => void process.off("worker", count));
+  return () => threads;
+}
+
+/** More than runs outside of the thread. */
+const LARGE = "x".repeat(2 * 1024 * 1024);
+
+test.each([
+  ["small ones -> done here, without another thread", "", 1],
+  ["a large one among them -> that one is done on the next thread", LARGE, 2],
+])("tasks beside one that never ends, %s", async (_case, description, starts) => {
   const folder = await tempFolder();
   const { pool, lines } = open(folder, []);
+  const threads = countThreads();
   const task = {
     servers: [{ name: "bad", project: false, toolsKnown: true, tools: [{ name: "hang", direct: false }] }],
     settings: DEFAULT_CATALOG_SETTINGS,
   };
   const publishing = pool.publish(task, { limitMs: 1_500 });
   const path = join(folder, "mcp-cache.json");
-  const entry = { configHash: "h", tools: [{ name: "t" }], cachedAt: Date.now() };
+  const entryOf = (i: number) => ({
+    configHash: "h",
+    tools: [{ name: "t", ...(i === 0 ? { description } : {}) }],
+    cachedAt: Date.now(),
+  });
   const [published, ...stored] = await Promise.all([
     publishing,
     // Beside a publication the thread stores. These are more tasks than run at once, so some wait in line.
     ...Array.from({ length: 6 }, (_, i) =>
-      pool.storeEntries({ path, entries: { [`s${i}`]: entry }, used: {} }),
+      pool.storeEntries({ path, entries: { [`s${i}`]: entryOf(i) }, used: {} }),
     ),
   ]);
   expect(published).toBeUndefined();
   expect(stored).toEqual([true, true, true, true, true, true]);
+  expect(threads()).toBe(starts);
   const { servers } = JSON.parse(await readFile(path, "utf8")) as { servers: object };
   expect(Object.keys(servers).sort()).toEqual(["s0", "s1", "s2", "s3", "s4", "s5"]);
   expect(lines.filter((line) => line.startsWith("error"))).toHaveLength(1);
 });
 
+test("the session ends while a publication never does -> what was listed is stored all the same", async () => {
+  const folder = await tempFolder();
+  const bad = server("bad", "hang");
+  const { catalog, publications } = open(folder, [bad], { ...TIMES, wholeMs: LONG_TEST_MS, finishMs: 1 });
+  const threads = countThreads();
+  catalog.changed(bad);
+  void catalog.flush();
+  await expect.poll(threads).toBe(1);
+  await catalog.finish();
+  const { servers } = JSON.parse(await readFile(join(folder, "mcp-cache.json"), "utf8")) as {
+    servers: object;
+  };
+  expect([Object.keys(servers), publications().length, threads()]).toEqual([["bad"], 1, 1]);
+});
+
 test("the session ends while the thread is about to start -> no thread, and nothing to log", async () => {
   const { log, lines } = recordingLog();
-  let threads = 0;
-  const count = (): void => void threads++;
-  process.on("worker", count);
-  onTestFinished(() => void process.off("worker", count));
+  const threads = countThreads();
   const ended = createCacheWorker(log, undefined, OPTIONS);
   ended.warm();
   await ended.close();
@@ -194,8 +227,8 @@ test("the session ends while the thread is about to start -> no thread, and noth
   const next = createCacheWorker(log, undefined, OPTIONS);
   pools.push(next);
   next.warm();
-  await expect.poll(() => threads).toBeGreaterThan(0);
-  expect(threads).toBe(1);
+  await expect.poll(threads).toBeGreaterThan(0);
+  expect(threads()).toBe(1);
   expect(lines).toEqual([]);
 });
 

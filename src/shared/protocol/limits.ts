@@ -249,10 +249,10 @@ export const LIMITS = {
   /** Making a snapshot of servers that can all be done alone: they are many, or the machine is busy. */
   publishSlowMs: 60_000,
   /**
-   * The end of a session waits this long for the snapshot of the next start, where main waits for the worker at all: for
-   * `shutdownMs`, and longer only while a sign-in is renewed.
+   * The end of a session waits this long for the snapshot of the next start. The rest of `shutdownMs` is for the entries of
+   * the cache, which wait behind that snapshot.
    */
-  publishFinishMs: 5_000,
+  publishFinishMs: 600,
   /** A server whose tools could not be published is not tried again for this long, unless it is reconnected. */
   leftOutMs: 24 * 60 * 60 * 1_000,
   /** Notices about servers' tools that the user sees in a session: about one server, and about all. */

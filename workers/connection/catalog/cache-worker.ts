@@ -162,6 +162,17 @@ class CacheThread {
     }
   }
 
+  /**
+   * For a task that a thread which makes a snapshot can have too. Runs `otherwise` if the thread ends: a new one takes long on a
+   * busy machine, and what is small needs none.
+   */
+  runOr<T>(name: string, task: unknown, otherwise: () => Promise<T>): Promise<T> {
+    return this.runOnce<T>(name, task).catch((error: unknown) => {
+      if (error instanceof LostThread) return otherwise();
+      throw error;
+    });
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#pool?.destroy();
@@ -220,7 +231,7 @@ const PROBLEMS = 200;
 export interface PublishLimits {
   /** After this time the thread is ended, whatever it does. */
   limitMs: number;
-  /** Ends the thread at once: nobody waits any longer. */
+  /** Ends the thread at once: nobody waits any longer. One that has fired starts none, for which a store would wait. */
   signal?: AbortSignal;
 }
 
@@ -300,13 +311,14 @@ export function createCacheWorker(
       }),
     storeEntries: (task) =>
       attempt(false, async () => {
-        // A thread that makes a snapshot can have this work too.
-        const where = (await needsThread) ? thread : { run };
-        const { stored, problems } = await where.run<StoreResult>("storeEntries", task);
+        const store = () => run<StoreResult>("storeEntries", task);
+        const done = (await needsThread) ? thread.runOr("storeEntries", task, store) : store();
+        const { stored, problems } = await done;
         logOnce(problems);
         return stored;
       }),
     publish: async (task, { limitMs, signal }) => {
+      if (signal?.aborted) return undefined;
       const limit = AbortSignal.timeout(limitMs);
       const end = signal ? AbortSignal.any([signal, limit]) : limit;
       // The snapshot's file may lie on a disk that hangs.
