@@ -11,6 +11,7 @@ import type { Registrar } from "../tools/registrar.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";
 import { createConfigNotices, createStatusLine } from "../ui/notices.ts";
 import type { SignIns } from "../ui/sign-in/sign-in.ts";
+import { withdrawAbsent } from "./first-request.ts";
 import { type Running, type SessionState, serversOf, type WhileRunning } from "./running.ts";
 
 export interface EventTargets {
@@ -23,7 +24,7 @@ export interface EventTargets {
   /** Tells the person, while the session runs. Does not throw. */
   failed: (text: string) => void;
   /** Called with each new plan, after the state holds it. */
-  onPlanned: (state: SessionState) => void;
+  onPlanned: () => void;
   /** The catalog has prompts that it did not have. */
   onPrompts: () => void;
   onProgress: (event: Extract<WorkerEvent, { type: "progress" }>) => void;
@@ -80,6 +81,8 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
   const followCatalog = (state: SessionState): void => {
     const wantsDirect = serversOf(state).some(({ name, direct }) => registrar.concernsDirect(name, direct));
     registrar.follow(store.current, wantsDirect);
+    // The catalog may be one that was made before the plan.
+    withdrawAbsent(registrar, state);
   };
 
   const onPlanned = (state: SessionState, report: Extract<WorkerEvent, { type: "planned" }>): void => {
@@ -88,7 +91,7 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
     state.statuses = new Map(report.servers.map((status) => [status.name, status]));
     // A server that the plan before lacked may be back, with the same tools: then no catalog follows.
     followCatalog(state);
-    targets.onPlanned(state);
+    targets.onPlanned();
     state.planned.resolve();
     configNotices.show([...report.problems.map(describeProblem), ...report.refused.map(refusedLine)]);
     statusLine.show(report.servers);

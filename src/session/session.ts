@@ -24,7 +24,6 @@ import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/contract.ts";
 import type { ToolAboutToRun } from "../skills/standing.ts";
 import { createMcpTool, loadArguments } from "../tools/definition.ts";
 import type { McpHost } from "../ui/mcp-host.ts";
-import { withdrawAbsent } from "./first-request.ts";
 import { createParts } from "./parts.ts";
 import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
 import { keepOff, type StartOptions, startFacts, startRunning, toRegistered } from "./start.ts";
@@ -128,8 +127,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       key,
       store,
       registrar,
-      onPlanned: (state) => {
-        withdrawAbsent(registrar, state);
+      onPlanned: () => {
         // Not at the start of the session, which Pi's first paint waits for.
         if (ctx.mode === "tui" && !completes) {
           resources.complete(ctx).catch((error: unknown) => {

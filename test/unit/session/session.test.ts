@@ -346,6 +346,19 @@ describe("a plan", () => {
     expect(pi.registrations).toHaveLength(before);
   });
 
+  test.each<[string, WorkerEvent]>([
+    ["switched off", planOf({ own: {}, other: { state: "disabled" } })],
+    ["removed", planOf({ own: {} })],
+  ])("with a server %s, then the catalog of before -> its tool stays withdrawn", async (_how, plan) => {
+    const { pi, send } = await active([OWN, OTHER]);
+    send(plan);
+    send(catalogOf([OWN, { ...OTHER, tools: [{ tool: "work", description: "Listed meanwhile." }] }]));
+    expect(reachable(pi)).toEqual(["own__work"]);
+    expect(pi.getActiveTools()).toEqual(["read", "own__work"]);
+    send(planOf({ own: {}, other: {} }));
+    expect(pi.getActiveTools()).toEqual(["read", "own__work", "other__work"]);
+  });
+
   test("without a project's server that the factory registered -> its tools are withdrawn, active or not", async () => {
     const { pi, send } = await openSession({ snapshot: [OWN, PROJECT] });
     send(planOf({ own: {} }));
