@@ -38,7 +38,7 @@ export class Supervisor {
   readonly #context: SupervisorContext;
   readonly #gate = createGate(LIMITS.connectsAtATime);
   readonly #ends = new ProcessEnds();
-  /** Requests that wait for tools: each looks again when a server's state changes. */
+  /** Requests that wait for tools: each looks again when a server's state changes, or a plan has been carried out. */
   readonly #waiting = new Set<() => void>();
   /** By an edit in this session; some of them may be there again. */
   readonly #removed = new Set<string>();
@@ -168,6 +168,11 @@ export class Supervisor {
     });
   }
 
+  /** A plan has been carried out: a server that a request waits for may be gone, or switched off. */
+  lookAgain(): void {
+    for (const look of this.#waiting) look();
+  }
+
   /**
    * Connects eager servers that were dropped or have failed, servers that have failed and whose tools nobody knows, and those
    * to which someone has signed in elsewhere, but no lazy one whose tools are known.
@@ -230,7 +235,7 @@ export class Supervisor {
       onStatus: (one) => {
         if (!this.#isCurrent(one)) return;
         this.#context.onStatus(one);
-        for (const look of this.#waiting) look();
+        this.lookAgain();
       },
       onTools: (one) => {
         if (this.#isCurrent(one)) this.#context.onTools(one);

@@ -121,7 +121,7 @@ interface PlanCarrierOptions {
   cwd: string;
   /** Absolute path of the cache file. */
   cachePath: string;
-  supervisor: Pick<Supervisor, "servers" | "carryOut" | "restoreAndConnect" | "connectsShared">;
+  supervisor: Pick<Supervisor, "servers" | "carryOut" | "restoreAndConnect" | "lookAgain" | "connectsShared">;
   catalog: Pick<CatalogPublisher, "noteUsed" | "changed">;
   hashes: DefinitionHashes;
   cache: Pick<CacheWorker, "readCache" | "warm">;
@@ -221,6 +221,8 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
     if (signal.aborted) return;
     // Also if no server has listed anything: servers may have been added, removed or changed since the snapshot.
     catalog.changed();
+    // Not sooner: a server that replaces another would not connect yet.
+    supervisor.lookAgain();
     const effect = isFirst ? options.sinceRest?.(change) : change;
     if (effect && !isIdle(effect)) onChanged(effect);
     isFirst = false;

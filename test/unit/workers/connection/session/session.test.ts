@@ -196,6 +196,18 @@ describe("a change", () => {
     expect(at.types(since).slice(0, 3)).toEqual(["planned", "removed", "notice"]);
   });
 
+  test.each<[string, Record<string, object>]>([
+    ["removed", {}],
+    ["switched off", { a: { enabled: false } }],
+  ])("a server that a search waits for is %s -> the search goes on at once", async (_how, servers) => {
+    const at = await openWith({ a: {} });
+    await at.opening("a");
+    const settled = at.session.requests.settleTools({ timeoutMs: LIMITS.longestTimerMs }, never());
+    await at.edit(servers);
+    expect(await settled).toEqual([]);
+    expect(at.published.at(-1)?.servers).toEqual([]);
+  });
+
   test("of rules alone, nothing that main shows -> reported without another catalog", async () => {
     const at = await openWith({ a: {} }, known);
     await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
