@@ -87,7 +87,9 @@ async function readLogLines(
 ): Promise<LogLines> {
   const endsAt = performance.now() + WAIT_MS;
   while (seen !== undefined && (await sizeOf(file)) === seen && performance.now() < endsAt) {
-    await sleep(LOOK_MS, undefined, { signal, ref: false });
+    // Who has left the log needs no answer, and an error would be a line of that log.
+    if (signal.aborted) return { lines: [], size: seen };
+    await sleep(LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined);
   }
   const read = await readEnd(file, READ_BYTES);
   if (read.kind !== "end") return { lines: [], size: await sizeOf(file) };

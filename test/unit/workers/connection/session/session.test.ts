@@ -324,6 +324,14 @@ describe("requests", () => {
     expect(at.published.at(-1)?.servers[0]?.tools).toEqual([{ name: "t", direct: false }]);
   });
 
+  test("somebody leaves the log while a request waits for its next line -> it ends without an error, which would be such a line", async () => {
+    const at = await openWith({});
+    const leave = new AbortController();
+    const waiting = at.session.requests.serverLog({ server: "a", seen: 0 }, leave.signal);
+    leave.abort();
+    expect(await waiting).toEqual({ lines: [], size: 0 });
+  });
+
   test("the end of a turn -> an eager server that was dropped connects", async () => {
     const at = await openWith({ a: { lifecycle: "eager" } });
     await at.session.planned;
