@@ -29,6 +29,7 @@ export type StoredServer = Pick<
   | "skills"
   | "instructions"
   | "protocol"
+  | "listedAt"
   | "isUnattended"
   | "withLeftOut"
 >;
@@ -108,7 +109,7 @@ export function toEntry(server: StoredServer, configHash: string, nowMs: number)
     ...(protocol ? { protocol } : {}),
     signs: true,
     ...(server.isUnattended ? { unattended: true } : {}),
-    cachedAt: withLeftOut?.cachedAt ?? nowMs,
+    cachedAt: withLeftOut?.cachedAt ?? server.listedAt ?? nowMs,
   };
 }
 
@@ -206,7 +207,7 @@ export class DefinitionHashes {
   readonly #cwd: string;
   #hashes = new Map<string, string>();
   /** The newest plan's hashes win, however long an older plan's take. */
-  #updated: Promise<void> = Promise.resolve();
+  #updated: Promise<unknown> = Promise.resolve();
 
   constructor(cache: Pick<CacheWorker, "hashDefinitions">, cwd: string) {
     this.#cache = cache;
@@ -218,14 +219,20 @@ export class DefinitionHashes {
     return this.#hashes.get(server) ?? "";
   }
 
-  /** Takes the definitions of a new plan. Settles when their hashes are known, or could not be computed. */
-  update(definitions: readonly ServerDefinition[]): Promise<void> {
+  /**
+   * Takes the definitions of a new plan. Settles when their hashes are known, or could not be computed. Answers the servers
+   * that had another hash before.
+   */
+  update(definitions: readonly ServerDefinition[]): Promise<string[]> {
     const identities = definitions.map((definition) => cacheIdentity(definition, this.#cwd));
     const hashed = this.#cache.hashDefinitions(identities);
-    this.#updated = this.#updated.then(async () => {
+    const updated = this.#updated.then(async () => {
       const found = await hashed;
+      const before = this.#hashes;
       this.#hashes = new Map(definitions.map(({ name }, i) => [name, found[i] ?? ""]));
+      return [...before.keys()].filter((name) => before.get(name) !== this.of(name));
     });
-    return this.#updated;
+    this.#updated = updated;
+    return updated;
   }
 }

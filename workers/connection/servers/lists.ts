@@ -105,6 +105,9 @@ export abstract class ServerLists {
   protocol: StoredProtocol | undefined;
   /** Whether the lists are this definition's own, and not inherited from the server that it replaced. */
   hasOwnLists = false;
+  /** When its tools were listed, in this session or an earlier one, in milliseconds since the epoch. */
+  listedAt: number | undefined;
+  #isUnattended = false;
   readonly #mayAsk: boolean;
   /** What sessions with a person know, in one that can ask nobody. */
   #attended: Dated | undefined;
@@ -144,7 +147,7 @@ export abstract class ServerLists {
 
   /** As `CacheEntry` has it. */
   get isUnattended(): boolean {
-    return this.#mayOfferLess && !this.#attended;
+    return this.#isUnattended && !this.#attended;
   }
 
   /**
@@ -183,6 +186,8 @@ export abstract class ServerLists {
   #noteListed(connection: Connection, askedAtMs: number): void {
     this.#listedOver.add(connection);
     this.#listedAtMs = askedAtMs;
+    this.listedAt = Date.now();
+    this.#isUnattended = this.#mayOfferLess;
     this.#isDoubted = false;
   }
 
@@ -213,6 +218,8 @@ export abstract class ServerLists {
     if (this.hasOwnLists) return;
     this.inherit({ ...known, held: known.tools, ...this.#listed });
     this.protocol = known.protocol;
+    this.listedAt = known.cachedAt;
+    this.#isUnattended = known.unattended === true;
     this.hasOwnLists = true;
   }
 

@@ -173,7 +173,7 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
   };
 
   /** What the cache knows of the servers that start. */
-  const readKnown = (names: ReadonlySet<string>, hashed: Promise<void>) => {
+  const readKnown = (names: ReadonlySet<string>, hashed: Promise<unknown>) => {
     const definitions = supervisor.servers
       .map(({ definition }) => definition)
       .filter(({ name }) => names.has(name));
@@ -181,6 +181,18 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
     return abortable(reading, signal, "The plan").catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });
+  };
+
+  /**
+   * Stores what servers have listed under their new hashes: other rules need no other connection, and the next session would
+   * not know the tools. Without the resources that it is to show now, a server is asked for them.
+   */
+  const storeAgain = (changed: readonly string[]): void => {
+    for (const server of supervisor.servers) {
+      const { name, hasOwnLists, resources, definition } = server;
+      if (changed.includes(name) && hasOwnLists && (resources || !definition.exposeResources))
+        catalog.changed(server);
+    }
   };
 
   /** Gives the servers that start what the cache knows of them, and connects those that are to be up. */
@@ -206,7 +218,7 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
     });
     const starting = new Set(startedBy(change));
     const prepare = () => {
-      const hashed = hashes.update(supervisor.servers.map(({ definition }) => definition));
+      const hashed = hashes.update(supervisor.servers.map(({ definition }) => definition)).then(storeAgain);
       // A plan that starts no server need not wait for the cache.
       return starting.size === 0 ? undefined : readKnown(starting, hashed);
     };

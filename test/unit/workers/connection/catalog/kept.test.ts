@@ -26,6 +26,7 @@ const server = (name: string, over: Partial<StoredServer> = {}): StoredServer =>
   skills: undefined,
   instructions: undefined,
   protocol: undefined,
+  listedAt: undefined,
   isUnattended: false,
   withLeftOut: undefined,
   ...over,
@@ -60,6 +61,7 @@ test.each<[string, Partial<StoredServer>, object]>([
     { withLeftOut: { tools: [{ name: "t" }, { name: "asks" }], cachedAt: 3 } },
     { tools: [{ name: "t" }, { name: "asks" }], cachedAt: 3 },
   ],
+  ["what was listed a while ago", { listedAt: 2 }, { cachedAt: 2 }],
   ["no tools yet", { tools: undefined }, { tools: [] }],
   ["what was listed where nobody can be asked", { isUnattended: true }, { unattended: true }],
   [

@@ -218,6 +218,28 @@ describe("a change", () => {
     expect(at.types(since)).toEqual(["planned", "notice"]);
   });
 
+  test.each<[string, object, boolean]>([
+    ["excludeTools", { excludeTools: ["x"] }, true],
+    ["a key that changes no list, as written", { env: {} }, true],
+    ["resources, which nobody knows yet", { exposeResources: true }, false],
+    ["another program", { args: ["other"] }, false],
+  ])(
+    "that gives a known server another hash: %s -> its entry has that hash and its old age: %s",
+    async (_what, change, isStored) => {
+      const at = await openWith({ a: { exposeResources: false } }, known);
+      await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
+      await at.edit({ a: { exposeResources: false, ...change } });
+      await at.session.close();
+      const entries = at.stored.flatMap(({ entries: { a } }) => a ?? []);
+      const stored = {
+        tools: [{ name: "t" }],
+        cachedAt: 1,
+        configHash: expect.stringContaining(JSON.stringify(change).slice(1, -1)),
+      };
+      expect(entries).toEqual(isStored ? [expect.objectContaining(stored)] : []);
+    },
+  );
+
   test("of settings -> they hold at once, for servers that run and for the catalog", async () => {
     const at = await openWith({ a: {} }, known);
     await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
