@@ -265,9 +265,11 @@ export class RunningConfiguration {
 
   /** Works out again what runs: without an edit that waits, and with what the user wrote from within Pi. */
   #reapply(own?: OwnWrite, inSession?: boolean): Promise<void> {
-    const load = (): LoadedConfig | Promise<LoadedConfig> => {
+    const load = async (): Promise<LoadedConfig> => {
+      if (!this.#editsWait) return this.#read;
       const applied = this.#applied;
-      return this.#editsWait ? loadConfig(this.#facts, applied, asApplied(applied, own)) : this.#read;
+      const written = own && { file: own.file, text: await own.text(applied) };
+      return loadConfig(this.#facts, applied, asApplied(applied, written));
     };
     return this.#apply(load, inSession);
   }

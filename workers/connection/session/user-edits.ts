@@ -40,15 +40,16 @@ export async function writeOwn(
   { server, ofRunning = edit }: { server?: string; ofRunning?: typeof edit } = {},
 ): Promise<void> {
   await changeConfigFile(file, edit);
-  const { servers, texts } = running.applied;
-  let text: string | undefined;
-  try {
-    if (server === undefined || servers.some(({ name }) => name === server))
-      text = ofRunning(texts.get(file));
-  } catch (error) {
-    if (!(error instanceof ThreadsError)) throw error;
-  }
-  await running.written({ file, text: text ?? (await textOf(file)) ?? "" });
+  const text = async ({ servers, texts }: RunningConfiguration["applied"]): Promise<string> => {
+    try {
+      if (server === undefined || servers.some(({ name }) => name === server))
+        return ofRunning(texts.get(file));
+    } catch (error) {
+      if (!(error instanceof ThreadsError)) throw error;
+    }
+    return (await textOf(file)) ?? "";
+  };
+  await running.written({ file, text });
 }
 
 /** Why the next start could use nothing of this text, as `line:column: reason`; undefined: it can. */
@@ -150,7 +151,7 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
       if (problem !== undefined) return { file: real, problem };
       const now = await writeEdited(file, { before, text });
       if (now !== undefined) return { file: real, now };
-      await running.written({ file, text });
+      await running.written({ file, text: () => text });
       return { file: real };
     },
   };

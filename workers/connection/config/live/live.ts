@@ -35,10 +35,11 @@ export function heldEdit(config: LoadedConfig, change: Plan): HeldEdit {
   return { id, change, config };
 }
 
-/** A file that the user changed from within Pi, and its new text. */
+/** A file that the user changed from within Pi. */
 export interface OwnWrite {
   file: string;
-  text: string;
+  /** Its new text. Asked when its turn has come, since another such change of the file may be applied before. */
+  text: (applied: LoadedConfig) => string | Promise<string>;
 }
 
 /**
@@ -46,7 +47,7 @@ export interface OwnWrite {
  * the disk.
  */
 export const asApplied =
-  ({ reads }: LoadedConfig, own?: OwnWrite): ReadFile =>
+  ({ reads }: LoadedConfig, own?: { file: string; text: string }): ReadFile =>
   async (file, limitBytes) =>
     file === own?.file ? { kind: "text", text: own.text } : (reads.get(file) ?? readText(file, limitBytes));
 

@@ -3,7 +3,9 @@
  * meanwhile; on real files, without Pi.
  */
 import { mkdir, rm } from "node:fs/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { editEnabled } from "../../../../../../workers/connection/config/edit/edit.ts";
+import { writeOwn } from "../../../../../../workers/connection/session/user-edits.ts";
 import {
   answer,
   becomes,
@@ -242,7 +244,7 @@ const HAPPENINGS: Happening[] = [
     async ({ running }, home) => {
       const text = JSON.stringify(config(running.now.settings.hotReload)).replace("false", "true");
       await put(home.mcp, text.replace('"mcpServers":{', '"mcpServers":{"added":{"command":"x"},'));
-      await running.written({ file: home.mcp, text });
+      await running.written({ file: home.mcp, text: () => text });
     },
     ["own", "off"],
   ],
@@ -265,6 +267,24 @@ describe.each(["ask", "off"])("hotReload %s, an edit waits", (hotReload) => {
 });
 
 describe("hotReload ask, an edit waits", () => {
+  test("the user makes two changes from within Pi at once -> both hold, the edit keeps waiting", async () => {
+    const [home, pi] = await openWith("ask");
+    await edit(home, pi, config("ask", added));
+    const { promise: both, resolve } = Promise.withResolvers<void>();
+    const written = pi.running.written.bind(pi.running);
+    let writes = 0;
+    // Each has written the file before either is applied.
+    vi.spyOn(pi.running, "written").mockImplementation(async (own) => {
+      if (++writes === 2) resolve();
+      await both;
+      return written(own);
+    });
+    const set = (name: string, enabled: boolean) =>
+      writeOwn(pi.running, home.mcp, (text) => editEnabled(text, name, enabled), { server: name });
+    await Promise.all([set("own", false), set("off", true)]);
+    expect(pi.runs()).toEqual(["off"]);
+  });
+
   test("another extension registers a server, then the yes -> both run", async () => {
     const [home, pi] = await openWith("ask");
     const id = await edit(home, pi, config("ask", added));
@@ -278,7 +298,7 @@ describe("hotReload ask, an edit waits", () => {
     const [home, pi] = await openWith("off");
     await edit(home, pi, config("off", added), "off");
     const text = JSON.stringify(config("off", added));
-    await pi.running.written({ file: home.mcp, text });
+    await pi.running.written({ file: home.mcp, text: () => text });
     expect(pi.runs()).toEqual(["own", "added"]);
     expect(pi.held).toEqual([]);
   });
@@ -288,7 +308,7 @@ describe("hotReload ask, an edit waits", () => {
     const id = await edit(home, pi, config("ask", added));
     const text = JSON.stringify(config("on", { more: server() }));
     await put(home.mcp, text);
-    await pi.running.written({ file: home.mcp, text });
+    await pi.running.written({ file: home.mcp, text: () => text });
     expect(pi.runs()).toEqual(["own", "more"]);
     await pi.running.applyHeld(id, true);
     expect(pi.runs()).toEqual(["own", "more"]);

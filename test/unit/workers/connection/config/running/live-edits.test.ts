@@ -78,7 +78,7 @@ describe("an edit of the user's file", () => {
     expect(command.effects).toEqual([]);
     const text = JSON.stringify(configOf({ s: server(["two"]), own: server() }));
     await writeFile(home.mcp, text);
-    await command.running.written({ file: home.mcp, text });
+    await command.running.written({ file: home.mcp, text: () => text });
     expect(command.effects).toEqual(["mcp.json: ~ s (args), + own"]);
   });
 
@@ -377,7 +377,7 @@ async function enableInProject(
   if (!own) throw new Error("no such server");
   await pi.running.allowAsUser(own);
   await put(home.projectPi, text);
-  await pi.running.written({ file: home.projectPi, text: JSON.stringify(text) });
+  await pi.running.written({ file: home.projectPi, text: () => JSON.stringify(text) });
 }
 
 test.each(["on", "ask"])(
@@ -408,7 +408,7 @@ test("a project's disabled server is enabled in its file -> still asked for", as
   await becomes(() => pi.effects, ["mcp.json: + evil (disabled)"]);
   const text = configOf({ evil: server(["evil"], { enabled: true }) });
   await put(home.projectPi, text);
-  await pi.running.written({ file: home.projectPi, text: JSON.stringify(text) });
+  await pi.running.written({ file: home.projectPi, text: () => JSON.stringify(text) });
   expect(pi.runs()).toEqual([]);
   expect(pi.asked()).toEqual(["evil"]);
 });
