@@ -47,7 +47,9 @@ export function problemOfRule(key: string, rule: string): string | undefined {
 }
 
 /** Invisible characters, line ends and other control characters: a person who wrote the pattern did not mean them. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+/** What a reader of URLs drops as well (UTS 46, section 4): a host with one of them is the host without it. */
+const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
 
 const isPlain = (value: unknown): value is string | number | boolean =>
   typeof value === "string" || typeof value === "number" || typeof value === "boolean";
@@ -63,8 +65,10 @@ export const fitsNarrowly = ({ argument, value }: ArgumentRule, args: Record<str
 /** One spelling for what reads alike: case, width and kind of letters, invisible characters, and white space. */
 const plain = (text: string): string =>
   text
+    // First, since what they divided composes only then, and once more, since some come from the composing.
+    .replace(INVISIBLE, "")
     .normalize("NFKC")
-    .replace(/\p{Cf}/gu, "")
+    .replace(INVISIBLE, "")
     .replace(/[\s\p{Cc}]+/gu, " ")
     .trim()
     .toLowerCase();
@@ -108,7 +112,9 @@ export function fitsWidely(
   inputSchema: unknown,
 ): boolean {
   const [name, pattern] = [plain(argument), plain(value)];
-  return Object.entries({ ...defaultsOf(inputSchema), ...args }).some(([key, given]) => {
+  // JSON has no undefined: the server takes its default.
+  const sent = Object.fromEntries(Object.entries(args).filter(([, given]) => given !== undefined));
+  return Object.entries({ ...defaultsOf(inputSchema), ...sent }).some(([key, given]) => {
     if (!matchesPattern(name, plain(key))) return false;
     const texts = textsIn(given);
     return texts === undefined || texts.some((text) => matchesPattern(pattern, text));

@@ -72,6 +72,9 @@ describe("allow fits the whole text of a plain value, letter by letter", () => {
     ["select 1\r", "ask"],
     ["select\u20281", "ask"],
     ["select 1\u202e", "ask"],
+    ["select \u3164 x", "ask"],
+    ["select \u034f x", "ask"],
+    ["select \ufe0f x", "ask"],
     ["ｓelect 1", "ask"],
     [["select 1"], "ask"],
     [{ text: "select 1" }, "ask"],
@@ -105,6 +108,9 @@ describe("ask and deny fit any text within the argument, however it is spelled",
     ["select 1; drop table x", "deny"],
     ["DROP\n\tTABLE x", "deny"],
     ["dr\u200bop table x", "deny"],
+    ["dr\ufe0fop table x", "deny"],
+    ["dr\u034fop table x", "deny"],
+    ["dr\u3164op t\u180bab\u{e0100}le x", "deny"],
     ["ｄｒｏｐ table x", "deny"],
     [["a", { deep: ["drop table x"] }], "deny"],
     [{ "drop table x": 1 }, "deny"],
@@ -120,6 +126,7 @@ describe("ask and deny fit any text within the argument, however it is spelled",
     expect(verdict(RULES, { SQL: "drop table x" })).toBe("deny");
     const inputSchema = { properties: { sql: { default: "drop table x" }, other: 1 } };
     expect(verdict(RULES, {}, { inputSchema })).toBe("deny");
+    expect(verdict(RULES, { sql: undefined }, { inputSchema })).toBe("deny");
     expect(verdict({ "run_sql(*=*drop*)": "deny" }, { anything: "drop" })).toBe("deny");
   });
 
