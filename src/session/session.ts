@@ -237,6 +237,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     ask: async (...request) => {
       const session = runningOrThrow();
       const { asked } = await import("./late.ts");
+      if (request[0] === "takeBack") session.dialogs.forgetSkills();
       const answer = session.runtime.ask(...request);
       asked(request, answer, session, (off) => {
         if (current === session) keepOff(pi, off);

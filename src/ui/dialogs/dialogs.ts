@@ -50,7 +50,8 @@ export function createDialogs(ctx: PiContext, host: DialogsHost) {
     if (before !== undefined) return before;
     const answer = isVoid() ? undefined : await show(question, signal);
     if (isVoid()) return undefined;
-    if (skill !== undefined && (answer === "session" || answer === "always")) skills.set(skill, answer);
+    // The file has what holds for good, and may have it no longer.
+    if (skill !== undefined && (answer === "session" || answer === "always")) skills.set(skill, "session");
     return answer;
   };
   return {
@@ -63,6 +64,8 @@ export function createDialogs(ctx: PiContext, host: DialogsHost) {
     held: (id: string, text: string): void => later((all) => all.held(id, text)),
     /** For `/mcp trust`: every question may be asked again. */
     forget: (): void => later((all) => all.forget()),
+    /** The person has taken a yes to a skill back: the worker asks about each anew. */
+    forgetSkills: (): void => skills.clear(),
     /** Answers undefined if nobody does. Does not reject. The signal takes the dialog away. */
     ask: async (question: InTurn, signal: AbortSignal): Promise<unknown> =>
       ctx.hasUI ? inTurn(() => ask(question, signal)).catch(host.failed) : undefined,

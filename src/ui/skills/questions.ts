@@ -6,7 +6,7 @@ import type { PiContext } from "../../pi/api.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { ApprovalAnswer, SkillQuestion } from "../../shared/protocol/calls.ts";
 import { grouped } from "../../shared/text/amounts.ts";
-import { oneLine } from "../../shared/text/unprintable.ts";
+import { oneLine, replaceHidden } from "../../shared/text/unprintable.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
 import { ALL_ARGUMENTS, askInPages, NAME_CELLS, NO } from "../dialogs/questions.ts";
 
@@ -31,6 +31,10 @@ export async function askAboutSkill(
 
 const ARGUMENT_CHARS = 20_000;
 
+/** What a terminal acts on, or nobody sees, by its code: a shell runs what stands within an escape sequence. */
+const withCodes = (text: string): string =>
+  replaceHidden(text, (unit) => `\\u{${unit.charCodeAt(0).toString(16)}}`);
+
 /** The command of a shell as it is, any other arguments as JSON, one on each line. */
 export function inputText(input: Record<string, unknown>): string {
   const { command, ...others } = input;
@@ -43,7 +47,7 @@ export function inputText(input: Record<string, unknown>): string {
   const rest = Object.entries(others).map(
     ([key, value]) => `${oneLine(key, NAME_CELLS)}: ${JSON.stringify(value)}`,
   );
-  const text = [...shell, ...rest].join("\n");
+  const text = withCodes([...shell, ...rest].join("\n"));
   if (text.length <= ARGUMENT_CHARS) return text.toWellFormed();
   return `${text.slice(0, ARGUMENT_CHARS).toWellFormed()}…\n(cut: only the first ${grouped(ARGUMENT_CHARS)} of ${grouped(text.length)} characters are shown)`;
 }

@@ -122,6 +122,11 @@ export class Approvals {
     return this.#ask(call, () => this.#decide(call, isEach));
   }
 
+  /** The person has taken a yes to a skill back. */
+  forgetSkills(): void {
+    this.#grantedSkills.clear();
+  }
+
   /** Nothing is repeated any more, and a later call may have the same id. */
   turnEnded(): void {
     this.#kept.clear();

@@ -33,7 +33,7 @@ export interface SessionParts {
   catalog: Pick<CatalogPublisher, "flush" | "retry" | "inspect">;
   results: Results;
   signIns: SignInRequests;
-  approvals: Pick<Approvals, "turnEnded">;
+  approvals: Pick<Approvals, "turnEnded" | "forgetSkills">;
   allowedSkills: AllowedSkills;
   asks: SessionAsks;
   edits: Promise<UserEdits>;
@@ -91,7 +91,10 @@ export function createSessionRequests(parts: SessionParts): Omit<SessionRequests
     captureStats: async () => (await edits).captureStats(),
     decisions: async () => [...(await started).decisions, ...(await allowedSkills.decisions())],
     takeBack: ({ id }) =>
-      afterStart(async (running) => (await allowedSkills.takeBack(id)) || running.takeBack(id)),
+      afterStart(async (running) => {
+        if (await allowedSkills.takeBack(id)) approvals.forgetSkills();
+        else await running.takeBack(id);
+      }),
     readConfig: async (params) => (await edits).readConfig(params),
     writeConfig: async (params) => (await edits).writeConfig(params),
     stats: async () => {

@@ -233,6 +233,23 @@ describe("a turn", () => {
     expect([ran, dialogs.length]).toEqual([["failing", "next"], 2]);
   });
 
+  test("a worker asks again after a crash -> a yes to a skill holds for the session alone, until it is taken back", async () => {
+    const answers = ["always", "no"] as const;
+    let asked = 0;
+    const { ctx } = createRecordingContext({});
+    const { ask, forgetSkills } = createDialogs(ctx, {
+      ...quiet,
+      skill: async () => answers[asked++] ?? "no",
+    });
+    const loaded = { server: "s", uri: "skill://pdf/SKILL.md", name: "pdf", content: "a" };
+    const shown = { description: "", files: "", canAlways: true };
+    const skill = { about: "skill", callId: "1", ...loaded, ...shown } as const;
+    const { signal } = new AbortController();
+    expect([await ask(skill, signal), await ask(skill, signal), asked]).toEqual(["always", "session", 1]);
+    forgetSkills();
+    expect([await ask(skill, signal), asked]).toEqual(["no", 2]);
+  });
+
   test("without a UI -> no question, and turns are still taken", async () => {
     const { ctx, dialogs } = createRecordingContext({ hasUI: false });
     const { consents, held, inTurn } = createDialogs(ctx, quiet);

@@ -136,6 +136,15 @@ describe("the answer", () => {
     expect(await outcome(at.approvals.of(load(skill())))).toBe(next);
   });
 
+  test("a yes that is taken back -> the next load waits", async () => {
+    const at = setup();
+    const { waiting } = await start(at, load(skill()));
+    await at.answer(0, "always");
+    expect(await outcome(waiting)).toBe("yes");
+    at.approvals.forgetSkills();
+    expect(await outcome(at.approvals.of(load(skill())))).toBe("waits");
+  });
+
   test("no -> the model reads that it must not try again", async () => {
     const at = setup();
     const { waiting } = await start(at, load(skill()));
