@@ -127,6 +127,23 @@ test("a person lists, finds and reads resources by hand -> as part of a message;
   await expect(read("nobody", "x://a")).rejects.toMatchObject({ code: "unknown_server" });
 });
 
+test("a file of a skill -> never proposed, and no mention of it brings its text; the shell reads it", async () => {
+  const server = fixture("skills.mjs");
+  const args = [...(server.args as string[]), join(import.meta.dirname, "..", "fixtures", "skills")];
+  const started = await start({ docs: { ...server, args } });
+  await started.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  const uri = "skill://pdf-processing/SKILL.md";
+  expect((await started.runtime.ask("listResources", { server: "docs" }))[0]?.resources).toContainEqual(
+    expect.objectContaining({ uri }),
+  );
+  expect(await mentions(started, "docs:skill")).toEqual([]);
+  await expect(started.runtime.ask("readResource", { server: "docs", uri })).rejects.toMatchObject({
+    message: expect.stringContaining("is a file of the skill pdf-processing"),
+  });
+  const read = { server: "docs", uri, wantsStructured: true } as const;
+  expect(textOf(decode(await started.runtime.ask("readResource", read)) as CallResult)).toContain("pdf");
+});
+
 test("a server that is off for the session -> neither suggested nor listed with the others, and nothing of it is read or started; on -> all of it", async () => {
   const started = await start({ everything: everything() });
   await started.runtime.settleTools({ timeoutMs: 40_000 }, undefined);

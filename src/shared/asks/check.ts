@@ -5,7 +5,7 @@
 import type { Field, FieldValue, TextFormat } from "../protocol/calls.ts";
 import type { JsonValue } from "../protocol/errors.ts";
 import { counted } from "../text/amounts.ts";
-import { isExact } from "../text/reading.ts";
+import { isExact, parseArguments } from "../text/reading.ts";
 
 /** Longest text of one field. A pasted page is longer, and no form needs it. */
 export const VALUE_CHARS = 10_000;
@@ -33,10 +33,10 @@ function isDate(text: string): boolean {
   return year !== "" && date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day);
 }
 
-/** The value of a JSON text; undefined: it is none. */
+/** The value of a JSON text; undefined: it is none, or has a number that would be sent as another one. */
 export function jsonOf(text: string): JsonValue | undefined {
   try {
-    return JSON.parse(text) as JsonValue;
+    return parseArguments(text) as JsonValue;
   } catch {
     return undefined;
   }
@@ -58,7 +58,8 @@ const FORMATS: Record<TextFormat, { fits: (text: string) => boolean; problem: st
   },
   json: {
     fits: (text) => jsonOf(text) !== undefined,
-    problem: 'JSON is needed, for example ["a", "b"] or {"key": 1}.',
+    problem:
+      'JSON is needed, for example ["a", "b"] or {"key": 1}; a number of more than 15 digits as a text.',
   },
 };
 

@@ -31,8 +31,8 @@ import { redactError } from "../secrets/redact.ts";
 import { callTool } from "../servers/call.ts";
 import { pageOfApp } from "../servers/status.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
-import { changedFile } from "../skills/load.ts";
-import { shownSkills } from "../skills/tools.ts";
+import { changedFile, fileOfSkill } from "../skills/load.ts";
+import { shownSkills, skillWith } from "../skills/tools.ts";
 import type { SessionRequests } from "./first-request.ts";
 
 interface CallContext {
@@ -272,8 +272,10 @@ export function createResourceRequests(parts: ResourceParts): ResourceRequests {
     suggestResources: async ({ typed }) => {
       const wanted = typed.toLowerCase();
       const servers = supervisor.servers.filter((server) => isMeant(server, undefined));
-      const ranked = servers.flatMap(({ name, resources }) =>
-        (resources?.resources ?? []).flatMap((resource) => {
+      const ranked = servers.flatMap((server) =>
+        (server.resources?.resources ?? []).flatMap((resource) => {
+          if (skillWith(server, resource.uri)) return [];
+          const { name } = server;
           const suggested = { mention: `${name}:${resource.uri}`, title: titleOf(resource) };
           const rank = rankOf(suggested, wanted);
           return rank !== undefined && canBeTyped(suggested.mention) ? [{ suggested, rank }] : [];
@@ -286,6 +288,9 @@ export function createResourceRequests(parts: ResourceParts): ResourceRequests {
       await started;
       const server = supervisor.get(name);
       if (isPage(uri)) throw redactError(pageOfApp(name, uri), server.redact);
+      // A mention brings the text to the model, and a skill's text comes there checked and with its gate alone.
+      const skill = wantsStructured ? undefined : skillWith(server, uri);
+      if (skill) throw redactError(fileOfSkill(name, skill), server.redact);
       const startedAt = performance.now();
       const request = {
         tool: uri,

@@ -13,6 +13,8 @@ const FITS = undefined;
 const EMAIL = "An email address is needed, for example ann@example.com.";
 const URI = "A whole address is needed, for example https://example.com.";
 const DATE = "A date is needed, for example 2026-11-22.";
+const JSON_TEXT =
+  'JSON is needed, for example ["a", "b"] or {"key": 1}; a number of more than 15 digits as a text.';
 const TIME = "A date and a time with its zone are needed, for example 2026-11-22T09:30:00Z.";
 
 test.each<[Field, FieldValue, string | undefined]>([
@@ -35,6 +37,9 @@ test.each<[Field, FieldValue, string | undefined]>([
   [text({ format: "email" }), "ann", EMAIL],
   [text({ format: "email" }), "ann@localhost", EMAIL],
   [text({ format: "email" }), "a b@example.com", EMAIL],
+  [text({ format: "json" }), '{"id": 123}', FITS],
+  [text({ format: "json" }), '{"id": 12345678901234567890}', JSON_TEXT],
+  [text({ format: "json" }), "{id", JSON_TEXT],
   [text({ format: "uri" }), "https://example.com/a", FITS],
   [text({ format: "uri" }), "urn:isbn:0451450523", FITS],
   [text({ format: "uri" }), "example.com", URI],
