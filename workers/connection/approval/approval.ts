@@ -59,6 +59,8 @@ export interface ApprovalOptions {
   sideBySide?: boolean;
   /** The definitions that hold now. A server that was replaced still finishes its calls. */
   definitions: () => readonly ServerDefinition[];
+  /** Names of all tools that the server lists. */
+  toolsOf: (server: string) => readonly string[];
   /** The settings that hold now. */
   settings: () => Pick<Settings, "approve" | "toolPrefix">;
   askUser: AskUser;
@@ -276,7 +278,7 @@ export class Approvals {
 
   /** `onceOnly`: no answer may last. */
   async #decide(call: AskedCall, onceOnly: boolean): Promise<Yes> {
-    const { askUser, allowAlways, canAsk, settings, log } = this.#options;
+    const { askUser, allowAlways, canAsk, settings, toolsOf, log } = this.#options;
     const { callId, definition, tool, args, signal } = call;
     const subject: ToolOfServer = { definition, tool };
     const yes: Yes = {
@@ -289,7 +291,7 @@ export class Approvals {
     const canAlways =
       !onceOnly &&
       obeysUsersFile(definition) &&
-      canBeAllowed(this.#judged(call), definition, settings().approve);
+      canBeAllowed(this.#judged(call), definition, settings().approve, toolsOf(definition.name));
     const [server, name] = [shownName(definition.name), shownName(tool.name)];
     const about = {
       about: "call",

@@ -85,6 +85,8 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     canAsk: facts.canAsk,
     sideBySide: facts.asksSideBySide === true,
     definitions: () => supervisor.servers.map(({ definition }) => definition),
+    toolsOf: (name) =>
+      supervisor.servers.find((server) => server.name === name)?.tools?.map((tool) => tool.name) ?? [],
     settings,
     askUser,
     allowAlways: ({ definition, tool }) => {

@@ -357,16 +357,19 @@ export function verdictOn(
 
 /**
  * Whether a rule for this one tool in the user's file lets its calls run: no file of a project asks or denies as well, and
- * the name can be a rule, which fits no other name.
+ * the name can be a rule, which fits no other tool. `tools`: names of all tools of the server.
  */
 export function canBeAllowed(
   judged: JudgedTool,
   server: ServerApproval,
   settings: SettingsApproval,
+  tools: readonly string[] = [],
 ): boolean {
-  const { tool } = judged;
+  const { tool, prefix } = judged;
   const isNoRule = tool.includes("*") || tool === UNSAFE_KEY || isLikeRule(tool);
   if (isNoRule || tool.length > LIMITS.toolRuleChars) return false;
+  if (tools.some((one) => one !== tool && fitsTool(tool, one, namesInRules(judged.server, one, prefix))))
+    return false;
   const approve = { ...asRules(server.approve), [tool]: "allow" } satisfies Approve;
   return verdictOn(judged, { ...server, approve }, settings) === "allow";
 }

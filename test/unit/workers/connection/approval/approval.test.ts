@@ -29,6 +29,7 @@ function setup(settings: Partial<Settings> = {}, canAsk = true) {
   const approvals = new Approvals({
     canAsk,
     definitions: () => [...current.values()],
+    toolsOf: () => ["t"],
     settings: () => now,
     askUser: user.ask,
     allowAlways: ({ tool }) => always.push(tool.name),

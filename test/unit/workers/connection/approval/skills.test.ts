@@ -28,6 +28,7 @@ function setup({ canAsk = true, kept = () => false, broken }: SetupOptions = {})
   const approvals = new Approvals({
     canAsk,
     definitions: () => current,
+    toolsOf: () => ["t"],
     settings: () => DEFAULT_SETTINGS,
     askUser: user.ask,
     allowAlways: () => expect.unreachable(),

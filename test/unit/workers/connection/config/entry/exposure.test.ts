@@ -442,6 +442,15 @@ test.each([
   expect(canBeAllowed(tool(name), { approve: "always", approveToo: [] }, "always")).toBe(expected);
 });
 
+test.each([
+  ["read_file", ["read.file", "read/file"], false],
+  ["s__delete", ["delete"], false],
+  ["read_file", ["read_files", "write_file"], true],
+])("a rule for %s, and the server has %j as well -> may be kept: %s", (name, others, expected) => {
+  const server = { approve: "always", approveToo: [] } as const;
+  expect(canBeAllowed(tool(name), server, "always", [name, ...others])).toBe(expected);
+});
+
 test("a rule for the tool under another of its names asks -> a rule under its own name would change nothing", () => {
   const server = { approve: { s__t: "ask" }, approveToo: [] } as const;
   expect(canBeAllowed(tool("t"), server, "never")).toBe(false);
