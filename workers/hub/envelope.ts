@@ -3,6 +3,7 @@
  * they can be replaced without parsing the rest. Reads byte by byte as the message comes, so a long message holds nobody up.
  * Of a key that stands twice the last one counts, as for `JSON.parse`. Pure.
  */
+import { WAITS } from "../shared/hub/wire.ts";
 
 /**
  * Bytes `from` to `to` of the message, and the JSON text that stands there: each character is one byte. Without text: it is no
@@ -27,6 +28,7 @@ const PARTS = {
   progressOf: ["params", "progressToken"],
   cancels: ["params", "requestId"],
   subscription: ["params", "_meta", SUBSCRIPTION],
+  waits: ["params", "_meta", WAITS],
   error: ["error"],
 } as const;
 

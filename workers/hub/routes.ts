@@ -395,7 +395,9 @@ export class Routes<P extends Party> {
   }
 
   #serverTold(line: Line, method: string | undefined): void {
-    const { progressOf, subscription, cancels } = line.envelope;
+    const { progressOf, subscription, cancels, waits } = line.envelope;
+    // A call that waits has not reached the server, so the server cannot know of it: the session would take the call for unsent.
+    if (waits) return;
     const about = method === "notifications/progress" ? progressOf : subscription;
     if (about) {
       const request = this.#open.get(numberOf(about));

@@ -15,6 +15,7 @@ const PATHS: Record<keyof Envelope, string[]> = {
   progressOf: ["params", "progressToken"],
   cancels: ["params", "requestId"],
   subscription: ["params", "_meta", SUBSCRIPTION],
+  waits: ["params", "_meta", "pi-mcp-threads/waits"],
   error: ["error"],
 };
 

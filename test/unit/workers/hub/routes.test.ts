@@ -1,5 +1,7 @@
 /** Owns: for whom each message of a shared server is, and what of a session reaches the server. */
+
 import { describe, expect, it, test } from "vitest";
+import { WAITS } from "../../../../workers/shared/hub/wire.ts";
 import { call, type Message, makeRoutes } from "./make-routes.ts";
 
 const NUMBER = expect.any(Number);
@@ -135,6 +137,17 @@ describe("progress", () => {
     expect(a.got()).toEqual([]);
     expect(b.got()).toEqual([{ ...told, params: { progressToken, progress: 1 } }]);
   });
+
+  test.each([true, false, "x"])(
+    "a server that says itself that its call waits (%j) -> no session gets it",
+    (waits) => {
+      const { a, server, serverSays } = makeRoutes("a", "b");
+      a.says(call(1, { _meta: { progressToken: 1 } }));
+      const told = { progressToken: idOf(server()), progress: 1, _meta: { [WAITS]: waits } };
+      serverSays({ method: "notifications/progress", params: told });
+      expect(a.got()).toEqual([]);
+    },
+  );
 
   test("progress after the answer, or of nobody -> no session gets it", () => {
     const { a, b, server, serverSays } = makeRoutes("a", "b");
