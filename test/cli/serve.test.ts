@@ -331,6 +331,15 @@ describe("an agent that writes its own lines", () => {
     expect(await onceOf(agent.child, "exit")).toEqual([0, null]);
   });
 
+  test("a line that is longer than the limit -> serve ends, though its client keeps stdin open", async () => {
+    const { child } = rawAgent(home);
+    const exit = onceOf(child, "exit");
+    // The pipe breaks when the process ends.
+    child.stdin?.on("error", () => undefined);
+    child.stdin?.write("x".repeat(11 * 1024 * 1024));
+    expect(await exit).toEqual([0, null]);
+  });
+
   test("two calls of a server, the older one is cancelled while it shows the other's question -> the other one is asked", {
     tags: "thorough",
   }, async () => {

@@ -48,14 +48,21 @@ function serverFor(tools: ServedTools, era: "modern" | "legacy"): { server: Serv
   return { server, listing };
 }
 
-/** Serves one client. Settles when it has closed stdin. */
+/** Serves one client. Settles when it has closed stdin, or can be served no longer. */
 export async function overStdio(tools: ServedTools, onNote: (note: string) => void): Promise<void> {
   const { promise: over, resolve } = Promise.withResolvers<void>();
   process.stdin.once("end", resolve).once("close", resolve);
+  const transport = new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: LINE_BYTES });
   const handle = serveStdio(({ era }) => serverFor(tools, era).server, {
-    transport: new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: LINE_BYTES }),
+    transport,
     onerror: ({ message }) => onNote(message),
   });
+  // A line beyond the limit closes the transport, which then reads stdin no further and so never sees its end.
+  const closed = transport.onclose;
+  transport.onclose = () => {
+    closed?.();
+    resolve();
+  };
   await over;
   await handle.close();
 }
