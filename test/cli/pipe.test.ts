@@ -4,7 +4,7 @@
  * processor time. test/unit/cli has the variations that need no process.
  */
 import { execFile } from "node:child_process";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -104,6 +104,29 @@ describe("prompts", () => {
   ])("%j -> a mistake of usage", async (words, message) => {
     expect(await cli(words)).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
   });
+});
+
+test("a prompt and a skill that are longer than what a model is shown -> all of each, and nothing else", async () => {
+  const long = "line of a text\n".repeat(6_000);
+  const file = `---\nname: long\ndescription: Long.\n---\n${long}`;
+  const place = await makeHome();
+  const folder = join(place.dir, "skills");
+  await mkdir(join(folder, "long"), { recursive: true });
+  await writeFile(join(folder, "long", "SKILL.md"), file);
+  const env = {
+    PROMPTS: JSON.stringify([{ name: "long" }]),
+    MESSAGES: JSON.stringify({ long: [{ role: "user", content: { type: "text", text: long } }] }),
+  };
+  await place.writeMcp({
+    mcpServers: {
+      prompts: { ...fixtureServer("prompts.mjs"), env },
+      docs: fixtureServer("skills.mjs", folder),
+    },
+  });
+  const prompt = await runCli(place, ["prompt", "prompts", "long"]);
+  expect([prompt.code, prompt.stdout === long]).toEqual([0, true]);
+  const skill = await runCli(place, ["skill", "docs", "long"]);
+  expect([skill.code, skill.stdout === file]).toEqual([0, true]);
 });
 
 describe("what is known needs no worker", () => {

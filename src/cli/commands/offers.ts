@@ -145,7 +145,7 @@ export const skill: Command = async (context) => {
   if (found?.problem !== undefined) throw usage(`The skill ${shownName} cannot be loaded: ${found.problem}.`);
   const args = { ...(found ? {} : { uri: name }), ...(file === undefined ? {} : { file }) };
   const tool = found?.tool ?? SKILL_BY_ADDRESS;
-  const request = { callId: "cli", server, tool, args, byPerson: true };
+  const request = { callId: "cli", server, tool, args, wantsStructured: true, byPerson: true };
   await printResult(await session.runtime.callTool(request, signal), console);
   return EXIT.ok;
 };
@@ -218,7 +218,8 @@ export const prompt: Command = async (context) => {
   }
   const session = await context.session();
   await session.allow(found.server);
-  const asks = { server: found.server, prompt: found.prompt.prompt, args: Object.fromEntries(values) };
+  const args = Object.fromEntries(values);
+  const asks = { server: found.server, prompt: found.prompt.prompt, args, wantsStructured: true };
   const bytes = await session.runtime.ask("getPrompt", asks, context.signal);
   await printResult(decode(bytes) as CallResult, context.console);
   return EXIT.ok;

@@ -16,7 +16,10 @@ export interface CallToolParams {
   args: Record<string, unknown>;
   /** True for a call from a codemode script, which reads the server's own result. */
   wantsStructured?: boolean;
-  /** True for a person's own call, who needs no question whether a skill may be loaded. */
+  /**
+   * True for a person's own call, who needs no question whether a skill may be loaded. With `wantsStructured`, `content` holds the
+   * whole file of a skill and no word of ours.
+   */
   byPerson?: boolean;
 }
 
@@ -99,6 +102,8 @@ export interface GetPromptParams {
   /** The prompt's name as the server gave it. */
   prompt: string;
   args: Record<string, string>;
+  /** True for a program that reads what the server sent, as `CallToolParams.wantsStructured`. */
+  wantsStructured?: boolean;
 }
 
 /** Parameters of `completePrompt`. */

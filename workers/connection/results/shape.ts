@@ -149,14 +149,16 @@ async function shapeFile(
   const images = image
     ? (await readBlocks(image.content ?? [], { ...options, store: NO_STORE })).contents
     : [];
-  const content = [...cleanBlocks(checked.content).blocks, ...images];
+  const forPerson = file.forPerson === true;
+  const content = [...(forPerson ? checked.content : cleanBlocks(checked.content).blocks), ...images];
   return {
     content,
     isError: false,
     durationMs,
     bytes: { received: receivedBytes(result.content ?? []), shown: sumBytes(content), savedText: 0 },
     skill: file.skill,
-    ...(options.wantsStructured
+    // A long one would be stored; the person has all of it in the content.
+    ...(options.wantsStructured && !forPerson
       ? await forScript({ content: content as CallToolResult["content"] }, options)
       : {}),
   };

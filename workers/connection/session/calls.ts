@@ -86,7 +86,7 @@ export async function runCall(
       redact: called.redact,
       secrets: called.secrets,
       ...results.settingsFor(called, supervisor.servers, called.nameOf(tool)),
-      ...(file ? { file } : {}),
+      ...(file ? { file: { ...file, forPerson: wantsStructured && byPerson === true } } : {}),
     });
     if (file) called.skillRead(file, shaped.problem === undefined);
     if (file && shaped.problem !== undefined) throw changedFile(server, file, shaped.problem);
@@ -150,7 +150,7 @@ const KEPT = 50;
 const KEPT_MS = 20_000;
 
 async function getPrompt(
-  { server: name, prompt, args }: Parameters<PromptRequests["getPrompt"]>[0],
+  { server: name, prompt, args, wantsStructured = false }: Parameters<PromptRequests["getPrompt"]>[0],
   signal: AbortSignal,
   { supervisor, results }: PromptParts,
 ): Promise<CallResult> {
@@ -168,7 +168,11 @@ async function getPrompt(
         `${name} answered the prompt ${oneLine(prompt, 200)} without messages.`,
       );
     }
-    return await handOver(result, { server, name: prompt, startedAt }, { supervisor, results });
+    return await handOver(
+      result,
+      { server, name: prompt, startedAt, wantsStructured },
+      { supervisor, results },
+    );
   } catch (error) {
     throw redactError(error, server.redact);
   }

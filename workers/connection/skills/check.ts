@@ -24,6 +24,8 @@ export interface ExpectedFile {
   head: string;
   /** First line that is shown, from 1. */
   line: number;
+  /** The whole file as it came, without `head`: whoever reads it is no model. */
+  forPerson?: boolean;
   skill: LoadedSkill;
 }
 
@@ -104,7 +106,7 @@ const within = (guard: GuardLimits | false): GuardLimits | false => {
 /** Never rejects. `guard`: how much the model sees of a result. */
 export async function checkFile(
   result: CallToolResult,
-  { listed, frontmatter, head, line }: ExpectedFile,
+  { listed, frontmatter, head, line, forPerson = false }: ExpectedFile,
   guard: GuardLimits | false,
 ): Promise<CheckedFile> {
   const content = contentIn(result);
@@ -124,11 +126,13 @@ export async function checkFile(
     if (!sameJson(read.value, frontmatter))
       return { problem: "its frontmatter is not the one that was listed" };
   }
+  const said = forPerson ? [] : [textBlock(head)];
   if (text === undefined || bytes.includes(0)) {
     // An image is shown as one; other bytes say nothing to a model.
     const isImage = typeof content.mimeType === "string" && content.mimeType.startsWith("image/");
-    if (isImage) return { content: [textBlock(head)], image: result };
-    return { content: [textBlock(head), textBlock(`[${bytes.length} bytes that are no text.]`)] };
+    if (isImage) return { content: said, image: result };
+    return { content: [...said, textBlock(`[${bytes.length} bytes that are no text.]`)] };
   }
-  return { content: [textBlock(head), ...windowOf(text, line, within(guard)).map(textBlock)] };
+  if (forPerson) return { content: [textBlock(text)] };
+  return { content: [...said, ...windowOf(text, line, within(guard)).map(textBlock)] };
 }

@@ -146,6 +146,14 @@ describe("SKILL.md", () => {
   });
 });
 
+test("for a person -> the whole text as it came, and nothing else", async () => {
+  const written = `${"line\n".repeat(5_000)}\u001b[31m\u202e`;
+  expect(await check(text(written), expected(written, { forPerson: true }))).toEqual({
+    content: [{ type: "text", text: written }],
+  });
+  expect(await problemOf(text("other"), expected(written, { forPerson: true }))).toBeDefined();
+});
+
 describe("bytes that are no text", () => {
   const png = Buffer.from("89504e470d0a1a0a0000", "hex");
 
