@@ -144,6 +144,9 @@ function alternatives(schema: Schema, root: Schema): Schema[] {
   return [schema];
 }
 
+/** Whether an object fits, as far as the schema says. */
+const isObjects = (schema: Schema): boolean => (schema.type ?? "object") === "object" && !listed(schema);
+
 const propertiesOf = (schema: Schema): Schema => (isObject(schema.properties) ? schema.properties : {});
 
 const requiredOf = (schema: Schema): string[] =>
@@ -207,10 +210,18 @@ function utf8(bytes: Buffer, what: string): string {
 /** A property that must be there although nobody can name it, such as the prototype, is refused. */
 const FORBIDDEN = new Set(["__proto__", "constructor", "prototype"]);
 
+/** Where a value goes, and what it must be. */
+interface Place {
+  target: Record<string, unknown>;
+  key: string;
+  schema: unknown;
+}
+
 class Builder {
   readonly #root: Schema;
   readonly #tool: string;
-  readonly #given = new Set<string>();
+  /** Path -> the word's text, which may become the first item of a list; undefined for JSON. */
+  readonly #given = new Map<string, string | undefined>();
   readonly value: Record<string, unknown>;
 
   constructor(tool: string, root: Schema, start: Record<string, unknown>) {
@@ -227,45 +238,48 @@ class Builder {
     if (isJson) {
       const parsed = parseJson(value);
       if ("problem" in parsed) throw usage(`${shown} is not JSON: ${parsed.problem}`);
-      this.#once(path, schema);
+      this.#once(path, schema, undefined);
       target[key] = parsed.value;
       return;
     }
     const items = itemsOf(schema, this.#root);
     const whole = typed(value, schema, this.#root);
-    // A text is no list, so it is one item of it; a list as JSON is the whole list.
-    if (items && !("value" in whole && Array.isArray(whole.value))) {
-      this.#addItem({ target, key, path }, value, items);
+    const isList = "value" in whole && Array.isArray(whole.value);
+    // A text is one item of a list if it is nothing else that fits, or the key came before; a list as JSON is the whole list.
+    if (items && !isList && ("problem" in whole || this.#given.has(path))) {
+      this.#addItem({ target, key, path, schema }, value, items);
       return;
     }
     if ("problem" in whole) throw usage(`${shown} ${whole.problem}.`);
-    this.#once(path, schema);
+    this.#once(path, schema, value);
     target[key] = whole.value;
   }
 
-  #addItem(
-    { target, key, path }: { target: Record<string, unknown>; key: string; path: string },
-    text: string,
-    items: Schema,
-  ): void {
-    const item = typed(text, items, this.#root);
-    if ("problem" in item) throw usage(`An item of ${shownKey(path)} ${item.problem}.`);
-    const list = this.#given.has(path) && Array.isArray(target[key]) ? target[key] : [];
-    this.#given.add(path);
-    target[key] = [...list, item.value];
+  #addItem({ target, key, path, schema }: Place & { path: string }, text: string, items: Schema): void {
+    const first = this.#given.get(path);
+    const isLonger = this.#given.has(path) && Array.isArray(target[key]);
+    if (!isLonger && first === undefined) this.#once(path, schema, text);
+    const texts = isLonger || first === undefined ? [text] : [first, text];
+    const added = texts.map((one) => {
+      const item = typed(one, items, this.#root);
+      if ("problem" in item) throw usage(`An item of ${shownKey(path)} ${item.problem}.`);
+      return item.value;
+    });
+    target[key] = isLonger ? [...(target[key] as unknown[]), ...added] : added;
   }
 
-  #once(path: string, schema: unknown): void {
+  /** `text`: of the word, if it is no JSON. */
+  #once(path: string, schema: unknown, text: string | undefined): void {
     if (this.#given.has(path)) {
       throw usage(
         `${shownKey(path)} is given twice, and it takes one value (${typeIn(schema, this.#root)}).`,
       );
     }
-    this.#given.add(path);
+    this.#given.set(path, text);
   }
 
   /** Walks down `a.b.c`, unless a property has the whole name. Makes the objects on the way. */
-  #find(path: string, isJson: boolean): { target: Record<string, unknown>; key: string; schema: unknown } {
+  #find(path: string, isJson: boolean): Place {
     const isWhole = Object.hasOwn(propertiesOf(resolved(this.#root, this.#root)), path);
     const keys = isWhole ? [path] : path.split(".");
     if (keys.length > DEPTH || keys.some((key) => key === "" || FORBIDDEN.has(key))) {
@@ -282,9 +296,13 @@ class Builder {
       target[key] = next;
       target = next;
       schema = resolved(below, this.#root);
-      if (!alternatives(schema, this.#root).some(({ type = "object" }) => type === "object")) {
+      const objects = alternatives(schema, this.#root).filter(isObjects);
+      if (objects.length === 0) {
         throw usage(`${shownKey(key)} takes ${takes(schema, this.#root)}, so nothing is within it.`);
       }
+      // The members of a union may only say more of an object whose properties stand beside them.
+      const [only] = objects;
+      if (only && objects.length === 1 && !isObject(schema.properties)) schema = only;
     }
     throw usage(`${quoted(path)} is not the name of a parameter.`);
   }

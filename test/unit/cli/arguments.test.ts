@@ -87,6 +87,33 @@ describe("words that fit", () => {
     expect(await read(words)).toEqual(args);
   });
 
+  const numbers = { type: "array", items: { type: "integer" } };
+  const left = { type: "object", properties: { left: { type: "integer" } } };
+  test.each<[object, string[], unknown]>([
+    [{ anyOf: [{ type: "array", items: { type: "string" } }, { type: "null" }] }, ["v=null"], null],
+    [{ anyOf: [numbers, { type: "null" }] }, ["v=null"], null],
+    [{ anyOf: [numbers, { type: "null" }] }, ["v=1", "v=2"], [1, 2]],
+    [{ ...numbers, type: ["array", "null"] }, ["v=null"], null],
+    [{ anyOf: [{ const: "all" }, numbers] }, ["v=all"], "all"],
+    [{ anyOf: [numbers, { enum: ["all"] }] }, ["v=all"], "all"],
+    [{ anyOf: [{ type: "boolean" }, numbers] }, ["v=true"], true],
+    [{ anyOf: [{ type: "boolean" }, numbers] }, ["v=1"], [1]],
+    [{ anyOf: [numbers, { type: "string" }] }, ["v=1"], "1"],
+    [{ anyOf: [numbers, { type: "string" }] }, ["v=1", "v=2", "v=3"], [1, 2, 3]],
+    [{ anyOf: [left, { type: "array", items: left }] }, ['v={"left":1}'], { left: 1 }],
+    [
+      { anyOf: [left, { type: "array", items: left }] },
+      ['v={"left":1}', 'v={"left":2}'],
+      [{ left: 1 }, { left: 2 }],
+    ],
+    [{ anyOf: [left, { type: "null" }] }, ["v.left=1"], { left: 1 }],
+    [{ anyOf: [{ const: "none" }, left] }, ["v.left=1"], { left: 1 }],
+    [{ anyOf: [left, { type: "object", properties: { on: {} } }] }, ["v.left=1"], { left: "1" }],
+    [{ ...left, anyOf: [{ required: ["left"] }] }, ["v.left=1"], { left: 1 }],
+  ])("%j: %j -> %j", async (v, words, value) => {
+    expect(await read(words, undefined, { type: "object", properties: { v } })).toEqual({ v: value });
+  });
+
   test("a schema without properties takes any name", async () => {
     expect(await read(["x=1"], undefined, { type: "object" })).toEqual({ x: "1" });
   });
@@ -139,6 +166,28 @@ describe("words that do not fit -> the parameter, what it takes, the nearest nam
     [["text=@/dev/zero"], "text: /dev/zero is not a regular file."],
   ])("%j", async (words, message) => {
     expect(await refusal(words)).toContain(message);
+  });
+
+  test.each<[object, string[], string]>([
+    [
+      {
+        anyOf: [{ type: "object", properties: { left: {} }, additionalProperties: false }, { type: "null" }],
+      },
+      ["v.lefft=1"],
+      "Did you mean left?",
+    ],
+    [
+      { anyOf: [{ type: "integer" }, { type: "array", items: { type: "integer" } }] },
+      ["v:=1", "v=2"],
+      "v is given twice",
+    ],
+    [
+      { anyOf: [{ type: "boolean" }, { type: "array", items: { type: "integer" } }] },
+      ["v=true", "v=2"],
+      'An item of v takes a whole number, not "true".',
+    ],
+  ])("%j: %j", async (v, words, message) => {
+    expect(await refusal(words, undefined, { type: "object", properties: { v } })).toContain(message);
   });
 
   test("a required parameter is missing", async () => {
