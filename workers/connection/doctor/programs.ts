@@ -208,7 +208,7 @@ function judgePackages(
       file: folder,
     };
   }
-  if (kind === "installed" || isReachable !== false) return undefined;
+  if (kind !== "absent" || isReachable !== false) return undefined;
   return {
     id: "npx",
     severity: "warning",
@@ -251,9 +251,11 @@ export async function checkNpx({ servers, machine }: DoctorInput, signal: AbortS
   const local = servers.filter(({ definition }) => definition.enabled && !definition.project);
   const looked = await Promise.all(
     local.map(async (server) => {
+      // Not every npm leaves a mark of its install.
+      const isStarting = server.status().state === "connecting";
       const words = wordsOf(server, machine);
       const state = words && (await npxState(words.command, words.args, machine));
-      return state ? [{ server, state }] : [];
+      return state ? [{ server, state, mayInstall: isStarting && state.kind === "broken" }] : [];
     }),
   );
   const byNpx = looked.flat();
@@ -278,7 +280,7 @@ export async function checkNpx({ servers, machine }: DoctorInput, signal: AbortS
           byNpx.map(({ server }) => server.name),
         ),
     ...byNpx
-      .filter(({ server }) => isShown(server))
+      .filter(({ server, mayInstall }) => isShown(server) && !mayInstall)
       .map(({ server, state }) => judgePackages(server.name, state, isReachable)),
   ].filter((finding) => finding !== undefined);
   if (found.length > 0) return found;

@@ -207,8 +207,8 @@ export function chooseBin({ name, bin }: Manifest): string | undefined {
 export interface NpxState {
   /** As the command line writes them. */
   packages: string[];
-  /** `broken`: an install was interrupted, or files were removed since. */
-  kind: "absent" | "installed" | "broken";
+  /** `broken`: an install was interrupted, or files were removed since. `installing`: npm is at work there. */
+  kind: "absent" | "installing" | "installed" | "broken";
   /** npx's folder for these packages. */
   folder: string;
   /** What is broken about it; empty otherwise. */
@@ -229,6 +229,16 @@ function npmCache({ env, home, platform }: NpmHome): string {
   return platform === "win32" && local ? join(local, "npm-cache") : join(home, ".npm");
 }
 
+/** npm holds this lock while it installs, and touches it each second; an older one is of an npm that was killed (libnpmexec, with-lock). */
+const LOCK = "concurrency.lock";
+const LOCK_MS = 60_000;
+
+const isLocked = (folder: string): Promise<boolean> =>
+  stat(join(folder, LOCK)).then(
+    ({ mtimeMs }) => Date.now() - mtimeMs < LOCK_MS,
+    () => false,
+  );
+
 /** Undefined for a command that is none of npm's, or that only npm understands. Never rejects. */
 export async function npxState(
   command: string,
@@ -242,6 +252,7 @@ export async function npxState(
   const folder = join(tree.modules, "..");
   const about = { packages: request.packages.map(({ raw }) => raw), folder };
   if (!(await isFolder(folder))) return { ...about, kind: "absent", reason: "" };
+  if (await isLocked(folder)) return { ...about, kind: "installing", reason: "" };
   if (!(await isComplete(tree))) return { ...about, kind: "broken", reason: "its install was interrupted" };
   const binary = await locate(tree, request);
   if ("reason" in binary) return { ...about, kind: "broken", reason: binary.reason };

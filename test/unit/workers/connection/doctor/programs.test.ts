@@ -1,8 +1,9 @@
 /** Owns: what the doctor says about a command that cannot be started, and that it searches as a start does. */
 
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { ServerState } from "../../../../../src/shared/protocol/session.ts";
 import { missingVariables } from "../../../../../workers/connection/config/values/missing.ts";
 import { thisMachine } from "../../../../../workers/connection/doctor/machine.ts";
 import {
@@ -253,6 +254,20 @@ describe("checkNpx", () => {
       expect(found).toMatchObject({ id: "npx", severity: "warning", server: "s", file: folder });
       expect(found?.title).toMatch(expected);
     }
+  });
+
+  test("npm is installing it: its lock is fresh, or the server is connecting -> it is not called broken", async () => {
+    const { cache, folder } = await cacheOf({ complete: false, binary: false });
+    const server = { command: "npx", args: ["-y", "demo@1.0.0"] };
+    const severity = async (state: ServerState) =>
+      (await check(cache, offline, examined("s", server, { state })))[0]?.severity;
+    expect([await severity("connecting"), await severity("idle")]).toEqual(["ok", "warning"]);
+    const lock = join(folder, "concurrency.lock");
+    await mkdir(lock);
+    expect(await severity("idle")).toBe("ok");
+    // Left by an npm that was killed.
+    await utimes(lock, 0, 0);
+    expect(await severity("idle")).toBe("warning");
   });
 
   test("absent without a network -> a warning; with one, or behind a proxy -> well", async () => {
