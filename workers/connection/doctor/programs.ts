@@ -66,6 +66,13 @@ function knownVariables({ env }: StdioTarget, machine: Machine): Env {
   return Object.fromEntries(known);
 }
 
+/** What the server's program gets, as far as it can be known without running anything. */
+async function environmentOf(definition: ServerDefinition, target: StdioTarget, machine: Machine) {
+  const { env, home, platform, cwd: session } = machine;
+  const variables = { base: env, session, home, platform, ends: await endsOf(env, machine) };
+  return serverEnvironment(definition, knownVariables(target, machine), variables);
+}
+
 /**
  * One finding at most: a missing folder explains a missing program. None if a variable is missing, which has a finding of
  * its own, or if only a command knows the folder.
@@ -76,14 +83,13 @@ async function checkProgram(
   machine: Machine,
 ): Promise<Finding | undefined> {
   const { name: server, file } = definition;
-  const { env, home, platform, cwd: session } = machine;
+  const { platform, cwd: session } = machine;
   const filled = fillPath(target.command, machine);
   const folder = fillPath(target.cwd ?? "", machine);
   if (filled.missing.length > 0 || folder.missing.length > 0 || target.cwd?.startsWith("!")) return undefined;
   const { resolve } = pathsOf(platform);
   const cwd = resolve(session, folder.text);
-  const variables = { base: env, session, home, platform, ends: await endsOf(env, machine) };
-  const all = serverEnvironment(definition, knownVariables(target, machine), variables);
+  const all = await environmentOf(definition, target, machine);
   const [kind, program, named] = await Promise.all([
     machine.kindOf(cwd),
     machine.findProgram(filled.text, { env: all, cwd }),
@@ -219,12 +225,8 @@ function judgePackages(
 }
 
 /** The words of the command, if they are known without running anything. */
-function wordsOf(
-  { definition }: Examined,
-  machine: Machine,
-): { command: string; args: string[] } | undefined {
-  const { target } = definition;
-  if (target.kind !== "stdio" || target.args.some((arg) => arg.startsWith("!"))) return undefined;
+function wordsOf(target: StdioTarget, machine: Machine): { command: string; args: string[] } | undefined {
+  if (target.args.some((arg) => arg.startsWith("!"))) return undefined;
   const filled = [target.command, ...target.args].map((word) => fillPath(word, machine));
   if (filled.some(({ missing }) => missing.length > 0)) return undefined;
   const [command = "", ...args] = filled.map(({ text }) => text);
@@ -246,39 +248,55 @@ async function reachesRegistry(machine: Machine, signal: AbortSignal): Promise<b
   }
 }
 
+interface ByNpx {
+  server: Examined;
+  state: NpxState;
+  /** Not every npm leaves a mark of its install. */
+  mayInstall: boolean;
+  env: Record<string, string>;
+  /** The Node.js that npx gets; undefined: none. */
+  node: string | undefined;
+}
+
+async function lookAtNpx(server: Examined, machine: Machine): Promise<ByNpx | undefined> {
+  const { definition } = server;
+  const { target } = definition;
+  const words = target.kind === "stdio" ? wordsOf(target, machine) : undefined;
+  if (target.kind !== "stdio" || !words) return undefined;
+  const isStarting = server.status().state === "connecting";
+  const env = await environmentOf(definition, target, machine);
+  const state = await npxState(words.command, words.args, { ...machine, env });
+  if (!state) return undefined;
+  const node = await machine.findProgram("node", { env, cwd: machine.home });
+  return { server, state, mayInstall: isStarting && state.kind === "broken", env, node };
+}
+
+/** One finding at most for each Node.js: servers may have one of their own by `PATH` in `env`. */
+async function checkNodes(byNpx: readonly ByNpx[], machine: Machine, signal: AbortSignal) {
+  const judged = [...Map.groupBy(byNpx, ({ node }) => node)].map(async ([program, rows]) => {
+    const [first] = rows;
+    if (program === undefined || !first) return undefined;
+    const version = await machine.versionOf(program, first.env, signal);
+    return judgeNode(
+      program,
+      version,
+      rows.map(({ server }) => server.name),
+    );
+  });
+  return Promise.all(judged);
+}
+
 export async function checkNpx({ servers, machine }: DoctorInput, signal: AbortSignal): Promise<Finding[]> {
   const own = judgeOwnNode(process.versions.bun === undefined ? process.versions.node : undefined);
   const local = servers.filter(({ definition }) => definition.enabled && !definition.project);
-  const looked = await Promise.all(
-    local.map(async (server) => {
-      // Not every npm leaves a mark of its install.
-      const isStarting = server.status().state === "connecting";
-      const words = wordsOf(server, machine);
-      const state = words && (await npxState(words.command, words.args, machine));
-      return state ? [{ server, state, mayInstall: isStarting && state.kind === "broken" }] : [];
-    }),
-  );
-  const byNpx = looked.flat();
-  const [first] = byNpx;
-  if (!first) return own ? [own] : [];
-  const env = serverEnvironment(
-    first.server.definition,
-    {},
-    { base: machine.env, session: machine.cwd, ...machine, ends: await endsOf(machine.env, machine) },
-  );
-  const program = await machine.findProgram("node", { env, cwd: machine.home });
-  const version = program === undefined ? undefined : await machine.versionOf(program, env, signal);
+  const looked = await Promise.all(local.map((server) => lookAtNpx(server, machine)));
+  const byNpx = looked.filter((one) => one !== undefined);
+  if (byNpx.length === 0) return own ? [own] : [];
   const isAbsent = byNpx.some(({ state }) => state.kind === "absent");
   const isReachable = isAbsent ? await reachesRegistry(machine, signal) : undefined;
   const found = [
     own,
-    program === undefined
-      ? undefined
-      : judgeNode(
-          program,
-          version,
-          byNpx.map(({ server }) => server.name),
-        ),
+    ...(await checkNodes(byNpx, machine, signal)),
     ...byNpx
       .filter(({ server, mayInstall }) => isShown(server) && !mayInstall)
       .map(({ server, state }) => judgePackages(server.name, state, isReachable)),

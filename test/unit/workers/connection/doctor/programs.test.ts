@@ -270,6 +270,30 @@ describe("checkNpx", () => {
     expect(await severity("idle")).toBe("warning");
   });
 
+  test("a server with a PATH or a cache of npm of its own -> its own Node.js and packages are judged", async () => {
+    const { cache } = await cacheOf({ complete: true, binary: true });
+    const npx = { command: "npx", args: ["-y", "demo@1.0.0"] };
+    const machine = makeMachine({
+      ...offline,
+      env: { PATH: "/old", npm_config_cache: await temporaryFolder() },
+      findProgram: async (_, { env }) => `${env.PATH}/node`,
+      versionOf: async (program) => (program === "/new/node" ? "v22.0.0" : "v16.0.0"),
+    });
+    const servers = [
+      examined("own", { ...npx, env: { PATH: "/new", npm_config_cache: cache } }),
+      examined("a", npx),
+      examined("b", npx),
+    ];
+    expect(await checkNpx(makeInput(servers, { machine }), never)).toMatchObject([
+      { id: "node", severity: "error", detail: "/old/node comes first on PATH and runs a, b." },
+      { id: "npx", server: "a" },
+      { id: "npx", server: "b" },
+    ]);
+    expect(await checkNpx(makeInput(servers.slice(0, 1), { machine }), never)).toMatchObject([
+      { id: "npx", severity: "ok" },
+    ]);
+  });
+
   test("absent without a network -> a warning; with one, or behind a proxy -> well", async () => {
     const cache = await temporaryFolder();
     expect((await check(cache, offline))[0]?.title).toBe(
