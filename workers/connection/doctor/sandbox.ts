@@ -15,7 +15,8 @@ import type { DoctorInput, Examined } from "./check.ts";
 
 /**
  * Each path is an argument. Says `seen <n>` for a file with text and `seen <n> <name>` for what a folder holds, `written <n>`, and
- * whether there is a network.
+ * on Linux whether there is a network: a route or an address, since a kernel with tunnels gives each network namespace devices of
+ * them that lead nowhere.
  */
 const LOOK = `
 for path do
@@ -28,7 +29,7 @@ for path do
   elif [ -s "$path" ] && [ -r "$path" ]; then echo "seen $at"
   fi
 done
-grep -qv -e '^ *lo:' -e '|' /proc/net/dev 2>/dev/null && echo network
+{ grep -qv '^Iface' /proc/net/route || grep -qv ' lo$' /proc/net/if_inet6; } 2>/dev/null && echo network
 echo done`;
 
 const PRINTED_BYTES = 64 * 1024;
@@ -46,16 +47,19 @@ const isShown = ({ rules }: Plan, folder: string, name: string): boolean =>
   rules.some(({ path }) => path === join(folder, name) || path.startsWith(join(folder, name, sep)));
 
 /** What the rules promise and the room does not keep, and what holds. */
-function judge(server: string, plan: Plan, { hidden, written }: Looked, printed: string): Finding {
+export function judge(server: string, plan: Plan, { hidden, written }: Looked, printed: string): Finding {
   const seen = linesOf(printed, "seen").flatMap(([at, name]) => {
     const path = hidden[at] ?? "";
     return isShown(plan, path, name) ? [] : [path];
   });
   const about = { id: "sandbox", server } as const;
-  if (seen.length > 0) {
-    const title = `From inside its sandbox, ${seen[0]} can be read, which should be hidden.`;
+  const broken = (title: string): Finding => {
     return { ...about, severity: "error", title, remedy: "Switch the server off, and tell the maintainers." };
-  }
+  };
+  if (seen.length > 0)
+    return broken(`From inside its sandbox, ${seen[0]} can be read, which should be hidden.`);
+  if (!plan.network && /^network$/m.test(printed))
+    return broken("From inside its sandbox, the network can be reached, which should be closed.");
   const at = linesOf(printed, "written").map(([number]) => written[number] ?? "");
   const network = !plan.network ? "no network" : "a network";
   return {
