@@ -127,6 +127,8 @@ async function overHttp(context: Context, tools: ServedTools, variable: string |
       remedy: "Name another port, or none for a free one.",
     });
   }
+  // A signal that came meanwhile is heard no more: nobody would remove the token's file.
+  if (signal.aborted) return endpoint.close();
   const { url } = endpoint;
   console.warn(`Listening at ${url}`);
   const own = tellToken(context, { url, token, fromVariable: variable !== undefined });
