@@ -2,7 +2,7 @@
  * Owns: what a program in a sandbox can reach on Linux, as root and as a plain user, with the real bubblewrap. Each row tries
  * one way out; the same try without a sandbox succeeds, so that no row passes by itself.
  */
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { chmod, mkdir, open, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
@@ -19,6 +19,9 @@ import { makeTempFolder } from "../support/temp-folder.ts";
 import { definition } from "../unit/workers/connection/config/support.ts";
 
 const NOBODY = 65_534;
+/** Whether this process may mount, as root may outside of a container. */
+const canMount = (): boolean =>
+  process.platform === "linux" && spawnSync("unshare", ["-m", "mount", "--bind", "/", "/mnt"]).status === 0;
 const isRoot = process.getuid?.() === 0;
 /** As whom the program runs: a plain user needs a user namespace, root has none. */
 const USERS = isRoot ? (["root", "a plain user"] as const) : (["a plain user"] as const);
@@ -689,6 +692,32 @@ describe("a sandbox that cannot be made", () => {
     expect(explainRoom("s", "the server: bwrap: failed")).toBeUndefined();
   });
 });
+
+test.runIf(canMount())(
+  "a second mount of the file system -> what is hidden is hidden there, too",
+  async () => {
+    const { home, agentDir, session } = await createPlace();
+    // Not in a temp folder, which is hidden whole. The mount is the child's own.
+    const secret = join("/mnt", home, ".ssh", "id");
+    const rooms = new URL("../../workers/connection/", import.meta.url);
+    const script = `
+    const { parseEntry } = await import(${JSON.stringify(`${rooms}config/entry/definition.ts`)});
+    const { sandboxOf } = await import(${JSON.stringify(`${rooms}config/entry/sandbox.ts`)});
+    const { roomLaunch } = await import(${JSON.stringify(`${rooms}room/room.ts`)});
+    const { spawnSync } = await import("node:child_process");
+    const { definition } = parseEntry("s", { command: "cat" }, { file: "/mcp.json", origin: "user" });
+    const program = { program: "/bin/cat", args: [${JSON.stringify(secret)}], env: process.env, cwd: ${JSON.stringify(session)} };
+    const at = ${JSON.stringify({ home, agentDir, session, own: {} })};
+    const { launch } = await roomLaunch(program, definition, sandboxOf(true), at);
+    const run = ({ program, args, env, cwd }) => spawnSync(program, args, { env, cwd, encoding: "utf8" });
+    console.log(JSON.stringify([run(program).stdout, run(launch).stdout, run(launch).status]));`;
+    const mounted = `mount --bind / /mnt && exec "$0" --input-type=module -e "$1"`;
+    const { stdout } = spawnSync("unshare", ["-m", "sh", "-c", mounted, process.execPath, script], {
+      encoding: "utf8",
+    });
+    expect(JSON.parse(stdout)).toEqual(["the secret", "", 1]);
+  },
+);
 
 test("the server's own start has no other descriptors than stdin, stdout and stderr", async () => {
   const place = await createPlace();

@@ -51,7 +51,8 @@ export const profileOf = ({ rules, data, network }: Pick<Plan, "rules" | "data" 
     `(allow network-bind network-inbound (local unix-socket (subpath ${quoted(data)})))`,
     // A program outside of the room would do what it is asked: open a page, run a script, read the keychain.
     `(deny mach-lookup ${SERVICES.map((name) => `(global-name ${quoted(name)})`).join(" ")})`,
-    "(deny appleevent-send lsopen job-creation)",
+    // Preferences, such as the command with which a terminal starts, are written by cfprefsd.
+    "(deny appleevent-send lsopen job-creation user-preference-write)",
     // Not `(target others)`, which does not match on each version.
     "(deny process-info*)",
     "(allow process-info* (target same-sandbox))",

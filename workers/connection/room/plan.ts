@@ -17,6 +17,7 @@ import type { Sandbox } from "../config/entry/sandbox.ts";
 import { HOSTS } from "../config/entry/schema.ts";
 import { configSources } from "../config/files/sources.ts";
 import { hostSources } from "../config/hosts/hosts.ts";
+import { type Mount, readMounts, seenAgain } from "./mounts.ts";
 import { hiddenFor, socketPaths } from "./sockets.ts";
 
 /** What a rule does with a path and all below it: `empty` is for folders, `closed` for everything else. */
@@ -97,7 +98,20 @@ const PRIVATE = [
     ".config/Claude",
     ".config/Code/User",
   ],
-  ...["Library/Application Support/Claude", "Library/Application Support/Code/User"],
+  ...[
+    ".config/Cursor/User",
+    ".config/Windsurf/User",
+    ".local/share/amp",
+    ".qwen",
+    ".continue",
+    ".factory",
+    ".kiro",
+  ],
+  ...["Claude", "Code/User", "Cursor/User", "Windsurf/User"].map(
+    (name) => `Library/Application Support/${name}`,
+  ),
+  // Tokens of services for models and packages, and of clouds.
+  ...[".cache/huggingface/token", ".composer/auth.json", ".config/composer/auth.json", ".pulumi", ".s3cfg"],
   ...[
     ".bash_history",
     ".zsh_history",
@@ -113,7 +127,7 @@ export const LEADING_TO_PRIVATE = [
   ...["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AZURE_CONFIG_DIR", "CLAUDE_CONFIG_DIR"],
   ...["CLOUDSDK_CONFIG", "CODEX_HOME", "COPILOT_HOME", "DOCKER_CONFIG"],
   ...["GH_CONFIG_DIR", "GLAB_CONFIG_DIR", "GNUPGHOME", "GOOGLE_APPLICATION_CREDENTIALS"],
-  ...["HCLOUD_CONFIG", "HISTFILE", "ICEAUTHORITY", "KUBECONFIG"],
+  ...["HCLOUD_CONFIG", "HF_TOKEN_PATH", "HISTFILE", "ICEAUTHORITY", "KUBECONFIG"],
   ...["MYSQL_HISTFILE", "NETRC", "NODE_REPL_HISTORY", "NPM_CONFIG_USERCONFIG"],
   ...["npm_config_userconfig", "OCI_CLI_CONFIG_FILE", "OP_CONFIG_DIR", "PASSWORD_STORE_DIR"],
   ...["PGPASSFILE", "PIP_CONFIG_FILE", "PSQL_HISTORY", "PYTHON_HISTORY"],
@@ -289,6 +303,13 @@ const rulesWith =
     return found.flat();
   };
 
+/** The paths, and where else the file system shows the same. */
+async function everywhere(paths: readonly string[], mounts: readonly Mount[]): Promise<string[]> {
+  if (mounts.length === 0) return [...paths];
+  const found = await Promise.all(paths.map(real));
+  return [...paths, ...found.flatMap((at) => (at === undefined ? [] : seenAgain(at, mounts)))];
+}
+
 /** `own`: the folder that its entry names, if it may write there. `around`: what it sees also where temp folders are hidden. */
 async function whereabouts(
   definition: ServerDefinition,
@@ -361,17 +382,18 @@ export async function planRoom(
   const secret = [...privatePaths(home, session), ...serverFiles(place)];
   // The hub's secret may lie there, by which one has it start programs. A path that is not absolute counts for nobody.
   const runtime = [process.env.XDG_RUNTIME_DIR ?? ""].filter(isAbsolute);
+  const mounts = await readMounts();
   const [places, shown, programs, privates, agents, hidden, opened, obeyed, writable] = await Promise.all([
-    rulesFor([tmpdir(), "/tmp", "/var/tmp", "/run", ...runtime, agentDir], "hide"),
+    rulesFor(await everywhere([tmpdir(), "/tmp", "/var/tmp", "/run", ...runtime, agentDir], mounts), "hide"),
     // These may lie in a temp folder; what of them is private is hidden again.
     rulesFor([...around, "/etc/resolv.conf"], "read"),
     rulesFor([program], "read"),
-    rulesFor(secret, "hide"),
+    rulesFor(await everywhere(secret, mounts), "hide"),
     rulesFor(
       AGENT_SHOWN.map((path) => join(agentDir, path)),
       "read",
     ),
-    rulesFor(room.hide.map(absolute), "hide"),
+    rulesFor(await everywhere(room.hide.map(absolute), mounts), "hide"),
     rulesFor(room.read.map(absolute), "read"),
     rulesFor(
       wanted.flatMap((folder) => OBEYED.map((path) => join(folder, path))),

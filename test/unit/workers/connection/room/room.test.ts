@@ -106,8 +106,8 @@ describe("Seatbelt", () => {
 
   test.each([
     [
-      "launchd starts nothing for it, and no other program does",
-      "(deny appleevent-send lsopen job-creation)",
+      "launchd starts nothing for it, and no other program does; a preference would have a terminal start something",
+      "(deny appleevent-send lsopen job-creation user-preference-write)",
     ],
     ["keys are kept by a service", '(deny mach-lookup (global-name "com.apple.SecurityServer")'],
     ["it sees its own processes", "(deny process-info*)\n(allow process-info* (target same-sandbox))"],
