@@ -1,7 +1,7 @@
 /**
  * Whether the keys of a person are meant for something else when a dialog of ours opens: a text in Pi's editor, a screen of
  * ours, or a dialog in which one types. The first choice of a dialog that covers them must let nothing happen, and the keys
- * that were on their way are not its keys.
+ * that were on their way are not its keys. Nor are those of the answer before it.
  */
 import type { PiContext } from "../pi/api.ts";
 
@@ -13,6 +13,10 @@ const SHARED = Symbol.for("pi-mcp-threads.keys-taken");
 const shared = globalThis as { [SHARED]?: Set<object> };
 shared[SHARED] ??= new Set();
 const taking = shared[SHARED];
+
+/** When a dialog of ours was last answered in the terminal: one for the process as well. */
+const ANSWERED = Symbol.for("pi-mcp-threads.keys-answered");
+const latest = globalThis as { [ANSWERED]?: number };
 
 /** Until the function is called. */
 export function takesKeys(): () => void {
@@ -33,9 +37,18 @@ const LONGEST_MS = 5_000;
 const STOPS = new Set(["\u001b", "\u0003"]);
 for (const sent of ["27u", "27;1u", "27;1:1u", "99;5u", "99;5:1u", "27;5;99~"]) STOPS.add(`\u001b[${sent}`);
 
+/** A dialog of ours has been answered. */
+export function answered({ mode }: Pick<PiContext, "mode">): void {
+  if (mode === "tui") latest[ANSWERED] = performance.now();
+}
+
+/** Whether the keys of an answer may still be on their way: the second half of a double press, or a key that is held down. */
+const isBehindAnswer = ({ mode }: Pick<PiContext, "mode">): boolean =>
+  mode === "tui" && performance.now() - (latest[ANSWERED] ?? Number.NEGATIVE_INFINITY) < PAUSE_MS;
+
 /** While the dialog of the promise is open. If its signal has taken it away, the keys that were on their way to it are lost. */
 export async function whileTyped<T>(
-  { mode, ui }: Pick<PiContext, "mode" | "ui">,
+  ctx: Pick<PiContext, "mode" | "ui">,
   dialog: Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
@@ -43,8 +56,11 @@ export async function whileTyped<T>(
   try {
     return await dialog;
   } finally {
-    if (signal?.aborted && mode === "tui") takesRest(ui, end);
-    else end();
+    if (signal?.aborted && ctx.mode === "tui") takesRest(ctx.ui, end);
+    else {
+      end();
+      answered(ctx);
+    }
   }
 }
 
@@ -65,13 +81,17 @@ function takesRest(ui: PiContext["ui"], end: () => void): void {
   });
 }
 
-/** A dialog that may cover a text which is being typed: it gets keys once a person has paused. */
+/**
+ * A dialog that may cover a text which is being typed, or that follows an answer at once: it gets keys once a person has
+ * paused. Behind an answer its first choice stays as it is: whoever pauses there has seen that this is another question, and
+ * writes no text on.
+ */
 export async function afterPause<T>(ctx: Pick<PiContext, "mode" | "ui">, open: () => Promise<T>): Promise<T> {
-  if (!isTyping(ctx)) return open();
-  let last = performance.now();
+  if (!isTyping(ctx) && !isBehindAnswer(ctx)) return open();
+  let before = performance.now();
   const end = ctx.ui.onTerminalInput(() => {
-    const pause = performance.now() - last;
-    last = performance.now();
+    const pause = performance.now() - before;
+    before = performance.now();
     if (pause < PAUSE_MS) return { consume: true };
     end();
     return undefined;

@@ -200,14 +200,14 @@ test.skipIf(!hasTmux())(
       if (columns !== 60) await terminal.startAnew(columns);
       await terminal.until(/MCP: .*1 server ready · 6 tools/);
       await terminal.prompt("go");
-      const short = await terminal.until(/Run read of the MCP server s\?[\s\S]*Show all arguments/);
+      const short = await terminal.untilRead(/Run read of the MCP server s\?[\s\S]*Show all arguments/);
       expect(short.some((line) => line.startsWith(' path: "word0 word1') && line.endsWith("…"))).toBe(true);
       await terminal.press("Escape");
       await terminal.until(/first\./);
       expect((await terminal.screen()).join("\n")).toContain("the user said no");
 
       await terminal.prompt("again");
-      await terminal.until(/Run read of the MCP server s\?[\s\S]*Show all arguments/);
+      await terminal.untilRead(/Run read of the MCP server s\?[\s\S]*Show all arguments/);
       for (let i = 0; i < 5; i++) await terminal.press("Down");
       await terminal.press("Enter");
       let text = "";

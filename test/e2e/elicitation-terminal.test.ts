@@ -55,7 +55,7 @@ test("60 columns, then 120 -> a form, its review, Escape, and a page of a look-a
     const linksBefore = await linksIn(written);
 
     await terminal.prompt("ask me");
-    await terminal.until(
+    await terminal.untilRead(
       /MCP server q asks \(2 questions\):\s+│ Who are you\?\s+│ The name is written on the order\.\s+→ Answer\s+Decline/,
     );
     await terminal.press("Enter");
@@ -72,12 +72,14 @@ test("60 columns, then 120 -> a form, its review, Escape, and a page of a look-a
     await terminal.until(/^ answered\./m);
 
     await terminal.prompt("again");
-    await terminal.until(/MCP server q asks[\s\S]*→ Answer/);
+    await terminal.untilRead(/MCP server q asks[\s\S]*→ Answer/);
     await terminal.press("Escape");
     await terminal.until(/^ escaped\./m);
 
     await terminal.prompt("a page");
-    const asked = (await terminal.until(/→ Open it in the browser\s+I open it myself\s+Decline/)).join("\n");
+    const asked = (await terminal.untilRead(/→ Open it in the browser\s+I open it myself\s+Decline/)).join(
+      "\n",
+    );
     expect(asked).toMatch(/Host: xn--pple-43d\.com\n The name holds foreign letters/);
     // Each row of the address is a link to the whole address.
     expect((await linksIn(written)) - linksBefore).toBeGreaterThanOrEqual(

@@ -30,20 +30,20 @@ test.each([
     onCleanup(() => terminal.close());
 
     await terminal.prompt("ask");
-    const first = (await terminal.until(/→ Send it\n/)).join("\n");
+    const first = (await terminal.untilRead(/→ Send it\n/)).join("\n");
     expect(first).toMatch(
       /Send this of the MCP server q to \S+\/\S+\?\s+The answer has at most 20\s+tokens\./,
     );
     expect(first).toMatch(/System prompt:\n\s*│ You are terse\.\n\s*User:\n\s*│ Colour of the sky\?/);
     await terminal.press("Down");
     await terminal.press("Enter");
-    const reply = (await terminal.until(/→ Give it to the server/)).join("\n");
+    const reply = (await terminal.untilRead(/→ Give it to the server/)).join("\n");
     expect(reply).toMatch(/Give this answer to the MCP server q\?\n[\s\S]*│ Blue\./);
     await terminal.press("Enter");
     await terminal.until(/^ done\./m);
 
     await terminal.prompt("ask more");
-    const short = (await terminal.until(/Show all of it/)).join("\n");
+    const short = (await terminal.untilRead(/Show all of it/)).join("\n");
     expect(short).toMatch(/The answer has at most 1,000\s+tokens\./);
     for (let down = 0; down < 3; down++) await terminal.press("Down");
     await terminal.press("Enter");

@@ -360,7 +360,7 @@ test.skipIf(!hasTmux())(
     );
     await terminal.press("Down");
     await terminal.press("Enter");
-    await terminal.until(
+    await terminal.untilRead(
       /Run bash\? The skill pdf-processing[\s\S]*\$ echo one[\s\S]*for the rest of this session/,
     );
     await terminal.press("Down");

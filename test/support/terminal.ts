@@ -3,6 +3,7 @@
  * Must not: interpret the screen.
  * Called by: end-to-end tests of the text that a person sees.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ScriptedModel } from "./model.ts";
 import { type PiHome, STUB_MODEL, STUB_PROVIDER } from "./pi-home.ts";
 import { ensurePi } from "./pi-host.ts";
@@ -31,6 +32,8 @@ export interface Terminal {
   title(): Promise<string>;
   /** Waits until the screen matches, then answers its lines. After 30 s it throws an error with the screen's text. */
   until(expected: RegExp): Promise<string[]>;
+  /** The same, then a pause, without which a dialog right behind an answer takes no key. */
+  untilRead(expected: RegExp): Promise<string[]>;
   /** Types the text and presses Enter. */
   prompt(text: string): Promise<void>;
   /** Types the text. */
@@ -49,6 +52,9 @@ export interface Terminal {
  * screen that is read while it is drawn lacks its end.
  */
 export const EDITOR = /^─{10,}\n.*\n─{10,}\n~/m;
+
+/** Longer than the pause of src/ui/typing.ts. */
+const READ_MS = 1_000;
 
 /** Resolves once Pi shows its prompt. */
 export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
@@ -93,6 +99,11 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
     colours: async () => (await tmux.run("capture-pane", "-p", "-e", "-N")).join("\n"),
     title: async () => (await tmux.run("display-message", "-p", "#{pane_title}")).join("\n"),
     until,
+    untilRead: async (expected) => {
+      const lines = await until(expected);
+      await sleep(READ_MS);
+      return lines;
+    },
     prompt,
     type: async (text) => {
       await tmux.run("send-keys", "-l", text);

@@ -10,7 +10,7 @@ import type { ConsentQuestion } from "../../shared/protocol/session.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
 import { pagesOf, screenOf, shortOf } from "../dialog.ts";
 import type { TickLines } from "../ticks.ts";
-import { afterPause, isTyping, whileTyped } from "../typing.ts";
+import { afterPause, answered, isTyping, whileTyped } from "../typing.ts";
 
 export interface DialogsHost {
   consent(hash: string, allow: boolean): Promise<void>;
@@ -67,6 +67,7 @@ export function createLastingQuestions(
         const title = `Apply the edit of the MCP configuration?\n${printable(text)}`;
         const choice = await afterPause(ctx, () => ctx.ui.select(title, [LATER, APPLY], { signal }));
         if (signal.aborted) return;
+        answered(ctx);
         held = undefined;
         if (!host.over()) await host.applyHeld(id, choice === APPLY);
       }).catch(host.failed);
@@ -194,6 +195,7 @@ async function askPaged(
     const choices = [...choicesOn(at, pages.length), ...more];
     const ask = (): Promise<string | undefined> => ctx.ui.select(title, choices);
     const choice = await (isFirst ? afterPause(ctx, ask) : ask());
+    answered(ctx);
     isFirst = false;
     // Over RPC the other program may answer with a choice that it was not given.
     if (choice === undefined || !choices.includes(choice)) return undefined;

@@ -383,6 +383,23 @@ describe("a question that is over", () => {
     expect([new Set(held.slice(0, 50)), held.at(-1)]).toEqual([new Set([true]), isTaken]);
   });
 
+  test("behind an answer, one choice and an address -> they take no key of that answer", async () => {
+    for (const ask of [form(field("Drop it", { kind: "boolean" })), PAGE]) {
+      nothingTyped();
+      const clock = vi.spyOn(performance, "now").mockReturnValue(1_000);
+      onTestFinished(() => {
+        clock.mockRestore();
+        nothingTyped();
+      });
+      const at = asking({ mode: "tui", user: ["Answer", "Ann", "Send"] });
+      await at.ask(form(NAME), "1");
+      await at.ask(ask, "2");
+      expect([at.answers.length, at.dialogs.length, at.isTaken("\r")]).toEqual([1, 4, true]);
+      clock.mockReturnValue(1_600);
+      expect(at.isTaken("\r")).toBe(false);
+    }
+  });
+
   test("over RPC -> no key is kept", async () => {
     expect((await takenBack("rpc")).isTaken("n")).toBe(false);
   });

@@ -223,10 +223,78 @@ describe("what the dialog shows", () => {
     await settled();
     expect(at.answered).toEqual([["1", "no"]]);
     // Nobody types: its keys are its own from the start.
+    now += 600;
     const calm = setup(open, { mode: "tui" });
     calm.send("1", question());
     await settled();
     expect(calm.isTaken("\r")).toBe(false);
+  });
+
+  test("a question behind an answer takes no key of that answer until a pause, and keeps its first choice", async () => {
+    nothingTyped();
+    const clock = vi.spyOn(performance, "now");
+    onTestFinished(() => {
+      clock.mockRestore();
+      nothingTyped();
+    });
+    let now = 1_000;
+    clock.mockImplementation(() => now);
+    let first = Promise.withResolvers<string | undefined>();
+    const at = setup(() => first.promise, { mode: "tui" });
+    at.send("1", question());
+    at.send("2", question({ tool: "other" }));
+    await settled();
+    expect(at.isTaken("\r")).toBe(false);
+    const answer = first;
+    first = Promise.withResolvers();
+    answer.resolve("Allow once");
+    await settled();
+    expect(at.dialogs.map(({ options }) => options?.[0])).toEqual(["Allow once", "Allow once"]);
+    // The key is held down.
+    for (let held = 0; held < 30; held++) {
+      now += 30;
+      expect(at.isTaken("\r")).toBe(true);
+    }
+    now += 600;
+    expect(at.isTaken("\r")).toBe(false);
+    first.resolve("Allow once");
+    await settled();
+    // Whoever was asked a while ago, or over RPC, is not kept waiting.
+    now += 600;
+    first = Promise.withResolvers();
+    at.send("3", question());
+    await settled();
+    expect(at.isTaken("\r")).toBe(false);
+    first.resolve("No");
+    await settled();
+    const rpc = setup(open);
+    rpc.send("1", question());
+    await settled();
+    expect(rpc.isTaken("\r")).toBe(false);
+  });
+
+  test.each([
+    [
+      "a consent",
+      (at: ReturnType<typeof setup>) => at.asking.consents([{ server: "a", hash: "a", question: "a: x" }]),
+    ],
+    ["a held edit", (at: ReturnType<typeof setup>) => at.asking.held("1", "one server")],
+  ])("a question behind the answer to %s takes no key of that answer", async (_what, ask) => {
+    nothingTyped();
+    const clock = vi.spyOn(performance, "now").mockReturnValue(1_000);
+    onTestFinished(() => {
+      clock.mockRestore();
+      nothingTyped();
+    });
+    const first = Promise.withResolvers<string | undefined>();
+    const at = setup((title) => (title.startsWith("Run ") ? open() : first.promise), { mode: "tui" });
+    ask(at);
+    await settled();
+    at.send("1", question());
+    first.resolve("Not now");
+    await settled();
+    expect(at.dialogs.map(({ title }) => title.slice(0, 4))).toEqual([expect.anything(), "Run "]);
+    expect(at.isTaken("\r")).toBe(true);
   });
 
   test("Enter on every page -> no", async () => {
