@@ -119,17 +119,24 @@ export const FIRST: ListState = { filter: "", key: undefined, at: 0 };
 
 const FILTER_CHARS = 100;
 
-/** Position of the chosen row; -1 in an empty list. `find`: the position of a key, or -1. */
-export function chosenAt(
-  { key, at }: ListState,
-  rows: readonly Row[],
-  find: (key: string) => number = (wanted) => rows.findIndex((row) => row.key === wanted),
-): number {
-  if (rows.length === 0 || key === undefined) return rows.length === 0 ? -1 : 0;
+type Find = (key: string) => number;
+
+/** Where the row with the key is now; -1: it is gone. */
+const foundAt = (key: string, at: number, rows: readonly Row[], find?: Find): number => {
   if (rows[at]?.key === key) return at;
-  const found = find(key);
+  return find ? find(key) : rows.findIndex((row) => row.key === key);
+};
+
+/** Position of the chosen row; -1 in an empty list. `find`: the position of a key, or -1. */
+export function chosenAt({ key, at }: ListState, rows: readonly Row[], find?: Find): number {
+  if (rows.length === 0 || key === undefined) return rows.length === 0 ? -1 : 0;
+  const found = foundAt(key, at, rows, find);
   return found === -1 ? Math.min(at, rows.length - 1) : found;
 }
+
+/** Whether the chosen row is gone: another one stands in its place, which nobody has chosen. */
+export const isGone = ({ key, at }: ListState, rows: readonly Row[], find?: Find): boolean =>
+  key !== undefined && foundAt(key, at, rows, find) === -1;
 
 const STEPS = { up: -1, down: 1, pageUp: -1, pageDown: 1, home: 0, end: 0 } as const;
 type Move = keyof typeof STEPS;
@@ -149,7 +156,7 @@ export function moveIn(
   state: ListState,
   rows: readonly Row[],
   key: Move,
-  { page, find }: { page: number; find?: (key: string) => number },
+  { page, find }: { page: number; find?: Find },
 ): ListState {
   const at = moved(chosenAt(state, rows, find), rows.length, key, page);
   return at === -1 ? state : { ...state, at, key: rows[at]?.key };

@@ -6,6 +6,7 @@
 import {
   chosenAt,
   FIRST,
+  isGone,
   isLeft,
   isMove,
   type Key,
@@ -158,6 +159,11 @@ function ofRow(view: ListView, at: number, key: Key, world: World): Effect | Vie
   }
 }
 
+const GONE = {
+  text: "What was chosen here is gone. The arrow keys choose another row.",
+  level: "info",
+} as const;
+
 export function onKey(before: State, key: Key, around: Surroundings): Step {
   const state = { ...before, notice: undefined };
   const view = shown(state);
@@ -172,10 +178,17 @@ export function onKey(before: State, key: Key, around: Surroundings): Step {
     const to = around.column === undefined ? at : beside(at, key, around.column, rows.length);
     return show({ ...list, at: to, key: rows[to]?.key });
   }
-  if (key === "enter") return enter(state, at);
-  if (key === "tab") return onTab(state, view, at, world);
-  const does = ofRow(view, at, key, world);
-  if (does) return carryOn(state, does);
+  // A row may be gone once it has acted, as "Enable" of a server. No key is meant for the one in its place before a move.
+  const acts = isGone(list, rows, find) ? -1 : at;
+  const row = rows[acts];
+  const acting = row ? withView(state, { ...view, list: { ...list, at, key: row.key } }) : state;
+  if (key === "enter") {
+    if (row) return enter(acting, acts);
+    return { state: at === -1 ? state : { ...state, notice: GONE } };
+  }
+  if (key === "tab") return onTab(state, view, acts, world);
+  const does = ofRow(view, acts, key, world);
+  if (does) return carryOn(acting, does);
   if (key === "escape" && isLeft(list)) return back(state);
   if (view.name === "server" || view.name === "choice") return { state };
   const filter = key === "escape" ? "" : typed(list.filter, key);

@@ -417,6 +417,43 @@ describe("the box of the first view", () => {
     expect(chosenRow(START, worse)).toBe("server b");
   });
 
+  test.each([
+    ["enable", "disabled", "enabled", "enable"],
+    ["switch off", "connected", "off", "off"],
+    ["switch on", "off", "connected", "on"],
+  ] as const)(
+    "%s, Enter, Enter -> one server: the row that was chosen is gone, and none has taken its place",
+    (filter, from, to, row) => {
+      const status = (name: string, state: "disabled" | "enabled" | "connected" | "off") =>
+        state === "off"
+          ? makeStatus(name, { isOff: true })
+          : makeStatus(name, { state: state === "enabled" ? "connected" : state });
+      const before = makeWorld({ servers: [status("alpha", from), status("beta", from)] });
+      const after = makeWorld({ servers: [status("alpha", to), status("beta", from)] });
+      const typing = filter
+        .split(" ")
+        .map((word) => `"${word}"`)
+        .join(" space ");
+      const first = press(`${typing} enter`, before);
+      expect(first.effects).toMatchObject([{ server: "alpha" }]);
+      const second = press("enter enter", after, { from: seen(first.state, after) });
+      expect(second.effects).toEqual([]);
+      expect(second.state.notice?.text).toMatch(/is gone/);
+      // A move chooses again.
+      const moved = press("down up enter", after, { from: second.state });
+      expect(moved.effects).toMatchObject([{ server: "beta" }]);
+      expect(chosenRow(moved.state, after)).toBe(`${row} beta`);
+    },
+  );
+
+  test("a key of a row that is gone -> nothing", () => {
+    const off = (name: string) => makeStatus(name, { state: "disabled" });
+    const first = press('"disabled" switch', makeWorld({ servers: [off("alpha"), off("beta")] }));
+    expect(first.effects).toMatchObject([{ type: "enable", server: "alpha" }]);
+    const after = makeWorld({ servers: [makeStatus("alpha"), off("beta")] });
+    expect(press("switch", after, { from: first.state }).effects).toEqual([]);
+  });
+
   test("30 servers and 1,000 tools: a longer text looks only at what the shorter one let through", () => {
     let compared = 0;
     const many = Array.from({ length: 1_000 }, (_, i) => {
