@@ -20,6 +20,13 @@ const ABOUT_CHARS = 200;
 const stateOf = (server: ServerStatus): string =>
   `${server.state === "needs-auth" ? needsText(server) : server.state}, ${offerText(server)}`;
 
+/** What may be suggested, with a description that is made only for what is. */
+interface Found {
+  value: string;
+  label: string;
+  description(): string;
+}
+
 const isWord = (word: string): word is keyof typeof WORDS => Object.hasOwn(WORDS, word);
 
 /** The servers for which the word has an effect. */
@@ -28,27 +35,40 @@ function useful(word: string, servers: readonly ServerStatus[]): readonly Server
   return isOn === undefined ? servers : servers.filter(({ state }) => (state !== "disabled") === isOn);
 }
 
-function serversFor(word: string, start: string, { servers }: Known): Completion[] {
+function serversFor(word: string, start: string, { servers }: Known): Found[] {
   return useful(word, servers())
     .filter(({ name }) => name.startsWith(start))
-    .map((server) => ({ value: server.name, label: serverName(server.name), description: stateOf(server) }));
+    .map((server) => ({
+      value: server.name,
+      label: serverName(server.name),
+      description: () => stateOf(server),
+    }));
 }
 
 /** Tools whose name in Pi, or whose server's own name, begins so. */
-const toolsFor = (start: string, { catalog }: Known): Completion[] =>
+const toolsFor = (start: string, { catalog }: Known): Found[] =>
   catalog()
     .tools.filter(({ name, tool }) => name.startsWith(start) || tool.startsWith(start))
-    .map(({ name, description }) => ({
-      value: name,
-      label: name,
-      description: oneLine(firstSentence(description), ABOUT_CHARS),
+    .map((tool) => ({
+      value: tool.name,
+      label: tool.name,
+      description: () => oneLine(firstSentence(tool.description), ABOUT_CHARS),
     }));
 
-/** Nothing for a text that is complete: with a list open, Enter would close the list and not run the command. */
-const unlessComplete = (typed: string, found: Completion[]): Completion[] | null =>
-  found.length > 0 && !found.some(({ value }) => value === typed) ? found.slice(0, MOST) : null;
+/**
+ * Nothing for a text that is complete: with a list open, Enter would close the list and not run the command. `before`: what
+ * stands in front of each value.
+ */
+const unlessComplete = (typed: string, found: readonly Found[], before = ""): Completion[] | null =>
+  found.length > 0 && !found.some(({ value }) => before + value === typed)
+    ? found.slice(0, MOST).map(({ value, label, description }) => ({
+        value: before + value,
+        label,
+        description: description(),
+      }))
+    : null;
 
-const STOP: Completion = { value: "stop", label: "stop", description: "end the servers and their hub" };
+const STOP: Found = { value: "stop", label: "stop", description: () => "end the servers and their hub" };
 
 /** `typed`: the text after `/mcp `. Null: nothing to suggest. */
 export function completeMcp(typed: string, known: Known): Completion[] | null {
@@ -57,7 +77,7 @@ export function completeMcp(typed: string, known: Known): Completion[] | null {
     const words = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((one) => one.startsWith(word));
     return unlessComplete(
       typed,
-      words.map((value) => ({ value, label: value, description: ABOUT[value] })),
+      words.map((value) => ({ value, label: value, description: () => ABOUT[value] })),
     );
   }
   const meant = subcommand(word);
@@ -70,10 +90,7 @@ export function completeMcp(typed: string, known: Known): Completion[] | null {
         : WORDS[meant].includes("server")
           ? serversFor(meant, rest, known)
           : [];
-  return unlessComplete(
-    typed,
-    found.map((one) => ({ ...one, value: `${word} ${one.value}` })),
-  );
+  return unlessComplete(typed, found, `${word} `);
 }
 
 /** Completes the text after `/mcp-auth `. */

@@ -742,6 +742,22 @@ describe("completeMcp", () => {
     },
   );
 
+  test("10,000 tools that fit -> only the descriptions of those that are suggested are made", () => {
+    let made = 0;
+    const tools = Array.from({ length: 10_000 }, (_, at) => ({
+      ...CATALOG.tool(0),
+      name: `fs__read${at}`,
+      get description() {
+        made++;
+        return "Reads.";
+      },
+    }));
+    expect(completeMcp("tool fs", { ...KNOWN, catalog: () => ({ tools }) })).toHaveLength(100);
+    expect(made).toBe(100);
+    expect(completeMcp("try fs__read9999", { ...KNOWN, catalog: () => ({ tools }) })).toBeNull();
+    expect(made).toBe(100);
+  });
+
   test("a server whose name holds a space -> the completed command works", async () => {
     const spaced = [makeStatus("my server")];
     const [completion] = completeMcp("tools my", { servers: () => spaced, catalog: () => CATALOG }) ?? [];
