@@ -7,6 +7,7 @@
 import { lstat } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Keybindings, PanelTui, PiContext, RenderTheme, ScreenComponent } from "../../pi/api.ts";
+import { guardStale, notify } from "../../pi/extension.ts";
 import { ACTIONS, type Action, type ActionName, doneText, OF_SESSION } from "../../report/actions.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { counted } from "../../shared/text/amounts.ts";
@@ -155,6 +156,16 @@ function createTrial(
   };
 }
 
+/**
+ * What an action of a closed panel met, unless the end of the session has broken it off. The session may be another one by then,
+ * and Pi refuses its old objects.
+ */
+const tellLate = (ctx: PiContext, error: unknown): void =>
+  guardStale(
+    () => notify(ctx, `/mcp: ${describeThrown(error)}`, "error"),
+    () => undefined,
+  );
+
 function createPanel(
   ctx: PiContext,
   host: McpHost,
@@ -173,6 +184,7 @@ function createPanel(
   },
 ): ScreenComponent {
   let isOpen = true;
+  let isOver = false;
   let state: State = START;
   let width = tui.terminal.columns;
   const redraw = (): void => {
@@ -198,7 +210,8 @@ function createPanel(
       const text = await act(effect, ctx, host);
       if (typeof text === "string") tell({ notice: { text, level: "info" } });
     } catch (error) {
-      failed(error);
+      if (isOpen) failed(error);
+      else if (!isOver) tellLate(ctx, error);
     } finally {
       if (state.busy === busy) tell({ busy: undefined });
     }
@@ -223,6 +236,7 @@ function createPanel(
     done();
   };
   const unsubscribe = host.onChange((event) => {
+    isOver = event === undefined;
     if (event === undefined) return close();
     if (!isSeen(event)) return;
     source.take(event);

@@ -36,7 +36,7 @@ async function open(answers: Answers = {}, user: readonly string[] = []) {
     },
     { catalog: () => catalog, servers: () => servers },
   );
-  const { ctx, screens, dialogs } = createRecordingContext({
+  const { ctx, screens, dialogs, notices } = createRecordingContext({
     mode: "tui",
     select: () => left.shift(),
     input: () => left.shift(),
@@ -50,6 +50,7 @@ async function open(answers: Answers = {}, user: readonly string[] = []) {
   return {
     asked,
     dialogs,
+    notices,
     screen,
     until: (expected: RegExp) => vi.waitFor(() => expect(screen()).toMatch(expected), PATIENCE_MS),
     press: async (...keys: string[]) => {
@@ -458,6 +459,23 @@ describe("the end", () => {
     await at.closed;
     expect(at.screen()).toBe("");
     expect(at.listeners()).toBe(0);
+  });
+
+  test("an action fails after the panel is closed -> a notice; after the session has ended -> nothing", async () => {
+    for (const [end, told] of [
+      [undefined, []],
+      [ESCAPE, [["/mcp: git: no such program.", "error"]]],
+    ] as const) {
+      const answer = Promise.withResolvers<undefined>();
+      const at = await open({ reconnect: () => answer.promise });
+      await at.press(ENTER, DOWN, DOWN, ENTER);
+      if (end === undefined) at.tell(undefined);
+      else await at.press(end, end);
+      await at.closed;
+      answer.reject(new ThreadsError("spawn_failed", "git: no such program."));
+      await settled();
+      expect(at.notices).toEqual(told);
+    }
   });
 
   test("the session ends while an action is under way -> the panel closes, and its late answer does nothing", async () => {
