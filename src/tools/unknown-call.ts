@@ -10,14 +10,20 @@ import { errorLine, signatureLine, stateNote } from "../report/search.ts";
 import { serverName } from "../report/server-name.ts";
 import { PROXY_TOOL, plainToolName } from "../shared/naming.ts";
 import type { WireError } from "../shared/protocol/errors.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
+import { ownersOf } from "./branch.ts";
 import { expectedLine } from "./definition.ts";
 import type { UnknownCallHost } from "./host.ts";
 
-/** `text` is for the model. `error` is for scripts and the row, if the tool is unavailable. */
+/**
+ * `text` is for the model. `error` is for scripts and the row, if the tool is unavailable. `details`: which tools were loaded; the
+ * transcript keeps it as that of a search.
+ */
 interface Answer {
   text: string;
   error?: WireError | undefined;
+  details?: { loaded: string[]; owners: ReturnType<typeof ownersOf> };
 }
 
 const NAME_SHOWN = 200;
@@ -28,16 +34,23 @@ function throughProxy(name: string, tools: readonly CatalogTool[]): string {
   return [`Tool ${name} is called through ${calls.join(", or ")}:`, ...tools.map(signatureLine)].join("\n");
 }
 
-function loaded(name: string, tools: readonly CatalogTool[], host: UnknownCallHost): string {
-  if (host.searchTool() === PROXY_TOOL) return throughProxy(name, tools);
+/** No more than a search loads: any number of servers may have a tool of one name. */
+function loaded(name: string, found: readonly CatalogTool[], host: UnknownCallHost): Answer {
+  const tools = found.slice(0, LIMITS.searchResultsMost);
+  if (host.searchTool() === PROXY_TOOL) return { text: throughProxy(name, tools) };
   const { active, refused } = host.activate(tools);
   const refusal = refused.map((tool) => `Pi does not allow ${tool.name} in this session (--tools).`);
-  if (active.length === 0) return [`Tool ${name} not found.`, ...refusal].join("\n");
-  const names = active.map((tool) => tool.name).join(", ");
-  host.tell(`${names}: loaded now. The model called ${name} before that, and is told to call it again.`);
+  if (active.length === 0) return { text: [`Tool ${name} not found.`, ...refusal].join("\n") };
+  const names = active.map((tool) => tool.name);
+  host.tell(
+    `${names.join(", ")}: loaded now. The model called ${name} before that, and is told to call it again.`,
+  );
   const lead = `Tool ${name} was not loaded. It is now: call it by this name in your next message.`;
-  const several = `${name} is the name of several tools. They are loaded now: call one of them in your next message.`;
-  return [active.length === 1 ? lead : several, ...active.map(signatureLine), ...refusal].join("\n");
+  const several = `${name} is the name of several tools. These are loaded now: call one of them in your next message.`;
+  return {
+    text: [active.length === 1 ? lead : several, ...active.map(signatureLine), ...refusal].join("\n"),
+    details: { loaded: names, owners: ownersOf(active) },
+  };
 }
 
 /** For a withdrawn tool about which the configuration gives no reason. */
@@ -69,10 +82,10 @@ async function answerUnknownCall(name: string, host: UnknownCallHost): Promise<A
   const catalog = host.catalog();
   const withdrawn = catalog.get(name) === undefined ? host.withdrawn(name) : undefined;
   const renamed = withdrawn && catalog.tools.find(isSameTool(withdrawn));
-  if (renamed) return { text: loaded(name, [renamed], host) };
+  if (renamed) return loaded(name, [renamed], host);
   const resolution = resolveTool(catalog, name);
-  if (!withdrawn && resolution.kind === "tool") return { text: loaded(name, [resolution.tool], host) };
-  if (!withdrawn && resolution.kind === "several") return { text: loaded(name, resolution.tools, host) };
+  if (!withdrawn && resolution.kind === "tool") return loaded(name, [resolution.tool], host);
+  if (!withdrawn && resolution.kind === "several") return loaded(name, resolution.tools, host);
   const error = await host.whyMissing(
     withdrawn ? plainToolName(withdrawn.server.name, withdrawn.tool) : name,
   );
@@ -113,9 +126,8 @@ export async function explainFailed<M extends FinishedMessage>(
   if (texts[0] === `Tool ${toolName} not found`) {
     const found = await answerUnknownCall(toolName, host);
     if (!found) return undefined;
-    const { text, error } = found;
-    const details = error && { details: { ...error.data, code: error.code } };
-    return { ...message, content: [{ type: "text", text }], ...details };
+    const { text, error, details = error && { ...error.data, code: error.code } } = found;
+    return { ...message, content: [{ type: "text", text }], ...(details && { details }) };
   }
   const [, wanted] = (toolName === "codemode" && IN_SCRIPT.exec(texts.join("\n"))) || [];
   const why = wanted === undefined ? undefined : await host.whyMissing(wanted);

@@ -2,6 +2,7 @@ import { describe, expect, it, test } from "vitest";
 import type { Catalog, CatalogTool } from "../../../src/catalog/catalog.ts";
 import type { FinishedMessage } from "../../../src/pi/api.ts";
 import type { WireError } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/session.ts";
 import { explainFailed } from "../../../src/tools/unknown-call.ts";
 import { makeCatalog } from "../make-catalog.ts";
@@ -87,6 +88,29 @@ describe("a call of a tool that is not declared", () => {
 
   test("a name that several servers have -> all of them loaded", async () => {
     expect((await explain(refused("search"))).loaded).toEqual(["fs__search", "web__search"]);
+  });
+
+  test("what is loaded stands in the result, as that of a search does: it counts as used there", async () => {
+    expect((await explain(refused("search"))).details).toEqual({
+      loaded: ["fs__search", "web__search"],
+      owners: {
+        fs__search: { server: "fs", tool: "search" },
+        web__search: { server: "web", tool: "search" },
+      },
+    });
+    expect((await explain(refused("search"), { allowed: false })).details).toBeUndefined();
+    expect((await explain(refused("search"), { searchTool: "mcp" })).details).toBeUndefined();
+  });
+
+  test("a name that more servers have than a search loads -> no more are loaded, and the answer names those", async () => {
+    const most = LIMITS.searchResultsMost;
+    const servers = Array.from({ length: most + 5 }, (_, at) => ({
+      name: `s${at}`,
+      tools: [{ tool: "go" }],
+    }));
+    const { text, loaded } = await explain(refused("go"), { catalog: makeCatalog(servers) });
+    expect(loaded).toHaveLength(most);
+    expect(text?.match(/^- s\d+__go/gm)).toHaveLength(most);
   });
 
   test("with the proxy tool -> nothing is loaded, and the answer shows the call that works", async () => {
