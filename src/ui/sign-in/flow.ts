@@ -46,6 +46,8 @@ export interface FlowOptions {
 const QUESTIONS = 4;
 /** Over RPC a program may answer every dialog at once, with anything. */
 const PASTES = 10;
+/** A person who presses Enter means to wait on. */
+const mostDialogs = ({ mode }: PiContext): number => (mode === "tui" ? Number.POSITIVE_INFINITY : PASTES);
 /** An address of a browser, with what an authorization server may add to it. */
 const PASTE_CHARS = 16 * 1024;
 const LONGEST_MS = 15 * 60 * 1_000;
@@ -110,7 +112,7 @@ async function showCode(
     ctx.ui.notify(noticeText(server, url, screen, step.userCode), "info");
   }
   const title = deviceText(server, step, screen);
-  for (let shown = 0; shown < PASTES; shown++) {
+  for (let shown = 0; shown < mostDialogs(ctx); shown++) {
     const dialog = ctx.ui.select(title, [...DEVICE], { signal: closing });
     const choice: unknown = await whileTyped(ctx, orAborted(dialog, closing), closing);
     if (closing.aborted) return true;
@@ -131,7 +133,7 @@ async function converse(
   // Past `notify`, which removes links. The address holds nothing that a terminal acts on.
   if (!screen || !fitsDialog(url, screen)) ctx.ui.notify(noticeText(server, url, screen), "info");
   const title = dialogText(server, step, url, screen);
-  for (let pasted = 0; pasted < PASTES; pasted++) {
+  for (let pasted = 0; pasted < mostDialogs(ctx); pasted++) {
     const dialog = ctx.ui.input(title, "address or code", { signal: closing });
     const text: unknown = await whileTyped(ctx, orAborted(dialog, closing), closing);
     if (closing.aborted) return true;

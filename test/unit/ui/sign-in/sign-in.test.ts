@@ -3,9 +3,11 @@ import { afterEach, describe, expect, it, test, vi } from "vitest";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { SignInStep, StatusReport } from "../../../../src/shared/protocol/session.ts";
 import { DEVICE, TRUST } from "../../../../src/ui/sign-in/words.ts";
+import { PATIENCE_MS } from "../../../support/patience.ts";
 import { exitCodeOf } from "../../exit-code.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
 import { settled } from "../../settled.ts";
+import { nothingTyped } from "../typed.ts";
 import { CODE, NEEDING, OPEN, type Signing, signing, URL_OF_PAGE } from "./support.ts";
 
 const begun = (): SignInStep => OPEN;
@@ -187,6 +189,26 @@ describe("a code for another device", () => {
     await at.signIns.byUser("linear");
     expect(at.dialogs).toHaveLength(10);
     expect(at.asked.at(-1)).toEqual(["cancelSignIn", { id: "1" }]);
+  });
+
+  test("a person who presses Enter again and again in a terminal -> waits on, with a link as with a code", async () => {
+    nothingTyped();
+    let left = 30;
+    const select = (_title: string, [first]: readonly string[]) => (left-- > 0 ? first : (never as never));
+    const code = coded({ mode: "tui", select });
+    const link = signing({
+      mode: "tui",
+      input: () => (left-- > 0 ? "" : never),
+      answers: { signIn: () => OPEN },
+    });
+    for (const at of [code, link]) {
+      left = 30;
+      const done = at.signIns.byUser("linear");
+      await vi.waitFor(() => expect(at.dialogs).toHaveLength(31), PATIENCE_MS);
+      at.end(OK);
+      await done;
+      expect(at.asked).toEqual([signIn]);
+    }
   });
 
   it.each(["yes", "", undefined, 5 as never])(
