@@ -41,12 +41,17 @@ export function createPromptCommands(host: PromptHost) {
       isFirst = false;
     },
     /** The prompt's text for the input of such a command; undefined for any other input. */
-    onInput: ({ text, source }: InputEvent, ctx: PiContext): Promise<InputResult> | undefined => {
+    onInput: (
+      { text, source, images = [] }: InputEvent,
+      ctx: PiContext,
+    ): Promise<InputResult> | undefined => {
       // A server's own text may look like a command, and must not be one.
       if (source === "extension" || !text.startsWith("/mcp__")) return undefined;
       const [name = ""] = text.slice(1).split(/\s/, 1);
       const args = text.slice(1 + name.length);
-      return import("./use-prompt.ts").then(({ promptAsInput }) => promptAsInput(host, { name, args, ctx }));
+      return import("./use-prompt.ts").then(({ promptAsInput }) =>
+        promptAsInput(host, { name, args, ctx, images }),
+      );
     },
   };
 }

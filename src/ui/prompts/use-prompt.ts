@@ -1,7 +1,7 @@
 /** What a prompt's command does: asks for missing arguments, gets the prompt, and hands its text to the model. */
 
 import type { Catalog } from "../../catalog/catalog.ts";
-import type { Completion, InputResult, Pi, PiCommandContext, PiContext } from "../../pi/api.ts";
+import type { Completion, InputEvent, InputResult, Pi, PiCommandContext, PiContext } from "../../pi/api.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import { type CallResult, decode, type LoadedSkill } from "../../shared/protocol/calls.ts";
 import { describeError, describeThrown } from "../../shared/protocol/errors.ts";
@@ -270,8 +270,11 @@ export async function runCommand(
 const isForeign = ({ pi }: PromptHost, name: string): boolean =>
   pi.getCommands().some((command) => command.name === name);
 
-/** For a command that Pi does not know. The prompt's text takes the place of the input. */
-export async function promptAsInput(host: PromptHost, typed: TypedCommand): Promise<InputResult> {
+/** For a command that Pi does not know. The prompt's text takes the place of the input, whose images stay before its own. */
+export async function promptAsInput(
+  host: PromptHost,
+  typed: TypedCommand & Pick<InputEvent, "images">,
+): Promise<InputResult> {
   const { name, ctx } = typed;
   if (isForeign(host, name)) return { action: "continue" };
   try {
@@ -282,7 +285,7 @@ export async function promptAsInput(host: PromptHost, typed: TypedCommand): Prom
       .filter(isTextBlock)
       .map((part) => part.text)
       .join("\n");
-    const images = content.filter((part) => !isTextBlock(part));
+    const images = [...(typed.images ?? []), ...content.filter((part) => !isTextBlock(part))];
     // Pi would expand a text that starts with a slash: a server must not run skills or templates of the user.
     return { action: "transform", text: text.startsWith("/") ? `\n${text}` : text, images };
   } catch (error) {

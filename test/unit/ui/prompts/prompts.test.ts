@@ -4,9 +4,11 @@
  */
 import { expect, test, vi } from "vitest";
 import type { PiCommandContext, PiContext } from "../../../../src/pi/api.ts";
+import { encode } from "../../../../src/shared/protocol/calls.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { createPromptCommands } from "../../../../src/ui/prompts/prompts.ts";
 import { type PromptHost, promptAsInput, runCommand } from "../../../../src/ui/prompts/use-prompt.ts";
+import { createRecordingContext } from "../../recording-context.ts";
 import { createRecordingPi } from "../../recording-pi.ts";
 
 test("a server that has other prompts with each list -> as many commands as may be; those of others are made", () => {
@@ -68,3 +70,22 @@ test.each(["a command", "an input"])(
     expect([asked[0]?.aborted, keysTaken(), told]).toEqual([true, before, []]);
   },
 );
+
+test("images of the input -> they stay, before those of the prompt", async () => {
+  const image = (data: string) => ({ type: "image" as const, data, mimeType: "image/png" });
+  const content = [{ type: "text", text: "Look." }, image("of the prompt")];
+  const host = {
+    pi: { getCommands: () => [] },
+    catalog: () => ({ servers: [{ name: "a", prompts: [{ prompt: "p", command: "mcp__a__p" }] }] }),
+    ask: async () => encode({ content }),
+    onChange: () => () => undefined,
+  } as unknown as PromptHost;
+  const { onInput } = createPromptCommands(host);
+  const { ctx } = createRecordingContext();
+  const event = { text: "/mcp__a__p", images: [image("of the person")], source: "rpc" as const };
+  expect(await onInput(event, ctx)).toEqual({
+    action: "transform",
+    text: "Look.",
+    images: [image("of the person"), image("of the prompt")],
+  });
+});
