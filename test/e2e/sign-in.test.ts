@@ -225,7 +225,13 @@ test("several servers, another issuer -> the host chooses, is asked, refuses, ag
     expect(question).toMatchObject({ method: "select", title: expect.stringContaining(issuer) });
     expect(pi.trusted.asked("/register")).toEqual([]);
     pi.answer(question, { value: question.options?.[confirmed ? 1 : 0] ?? "" });
-    if (confirmed) pi.answer(await dialog(2), { value: (await lastAddress(await dialog(2))).href });
+    if (confirmed) {
+      // The name that was agreed to is not that of the page.
+      const page = await dialog(2);
+      expect(page.title).toContain("at the page of another server");
+      pi.answer(page, { value: page.options?.[1] ?? "" });
+      pi.answer(await dialog(3), { value: (await lastAddress(await dialog(3))).href });
+    }
     expect((await ended).at(-1)).toEqual(confirmed ? SIGNED_IN : CANCELLED);
     expect(await stored(pi)).toHaveLength(confirmed ? 1 : 0);
   }
