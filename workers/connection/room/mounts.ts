@@ -19,13 +19,16 @@ export interface Mount {
 const unescaped = (path: string): string =>
   path.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
-export const mountsIn = (table: string): Mount[] =>
-  table.split("\n").flatMap((line) => {
+/** Empty if no file system is mounted twice, as on most machines. */
+export function mountsIn(table: string): Mount[] {
+  const all = table.split("\n").flatMap((line): Mount[] => {
     const [, , device, root, at] = line.split(" ");
     return device && root && at ? [{ device, root: unescaped(root), at: unescaped(at) }] : [];
   });
+  return new Set(all.map(({ device }) => device)).size < all.length ? all : [];
+}
 
-/** The mounts that this process sees. Empty where the system does not tell. */
+/** Those that this process sees. Empty where the system does not tell. */
 export async function readMounts(): Promise<Mount[]> {
   if (process.platform !== "linux") return [];
   return mountsIn(await readFile("/proc/self/mountinfo", "utf8").catch(() => ""));

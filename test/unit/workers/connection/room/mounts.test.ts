@@ -30,6 +30,7 @@ test.each([
   expect(seenAgain(path, mountsIn(TABLE))).toEqual(expected);
 });
 
-test("no table -> nothing is known", () => {
-  expect(seenAgain("/root", mountsIn(""))).toEqual([]);
+test("no table, or no file system twice -> nothing to look for", () => {
+  expect(mountsIn("")).toEqual([]);
+  expect(mountsIn(TABLE.split("\n").slice(0, 2).join("\n"))).toEqual([]);
 });
