@@ -8,9 +8,10 @@ import { lstat, realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { type ChokidarOptions, FSWatcher } from "chokidar";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { fileStamp } from "../../../../src/shared/protocol/values.ts";
+import { inTime } from "../../../shared/files/file-system.ts";
 import { canonical } from "../../../shared/json.ts";
-import { settledWithin } from "../../../shared/pace/abort.ts";
 import { comparable } from "../entry/definition.ts";
 import type { ConfigFacts } from "../files/sources.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
@@ -63,7 +64,7 @@ async function irregularWays(file: string, links: string[]): Promise<Ways> {
   return { files: [file], links, inPlace: [] };
 }
 
-async function waysTo(file: string): Promise<Ways> {
+async function findWays(file: string): Promise<Ways> {
   const isReadable = await stat(file).then(
     (stats) => stats.isFile(),
     (error: NodeJS.ErrnoException) => error.code !== "ELOOP",
@@ -73,6 +74,19 @@ async function waysTo(file: string): Promise<Ways> {
   if (!isReadable) return irregularWays(file, links);
   return { files: [file, ...(real === undefined || real === file ? [] : [real])], links, inPlace: [] };
 }
+
+/**
+ * The answer of `look`, or `instead` if the file does not answer, as one of a mount that hangs. Nobody looks or reads there again
+ * until it does, since each look would hold one more of Pi's four threads for files.
+ */
+async function answerOf<T, U>(file: string, look: (file: string) => Promise<T>, instead: U): Promise<T | U> {
+  const found = await inTime(file, () => look(file), LIMITS.projectReadMs);
+  return "value" in found ? found.value : instead;
+}
+
+/** A file that does not answer stays watched as it is. */
+const waysTo = (file: string): Promise<Ways> =>
+  answerOf(file, findWays, { files: [file], links: [], inPlace: [] });
 
 /** What changes with each edit of the file. */
 const stampOf = (file: string): Promise<string> =>
@@ -91,6 +105,17 @@ const restStampOf = async (file: string): Promise<[string, string]> => [
     }),
   ),
 ];
+
+/** One after the other, up to the first file that does not answer. Undefined: one does not, or cannot be looked at. */
+async function restStamps(files: readonly string[]): Promise<[string, string][] | undefined> {
+  const stamps: [string, string][] = [];
+  for (const file of files) {
+    const stamp = await answerOf(file, restStampOf, undefined).catch(() => undefined);
+    if (stamp === undefined) return undefined;
+    stamps.push(stamp);
+  }
+  return stamps;
+}
 
 /** A path as it is compared with that of an event, which on Windows may have other slashes and letters. */
 const eventKey = (path: string): string => resolve(path).toLowerCase();
@@ -188,20 +213,19 @@ export function watchConfig(options: {
     return sets.filter((_, i) => (paths[i] ?? []).length > 0);
   };
 
-  /** One after the other: a file that never answers, as of a mount that hangs, holds one of Pi's four threads for files. */
+  /** One after the other: each file that never answers holds one of Pi's four threads for files. */
   const stamps = async (): Promise<string> => {
     const found: string[] = [];
-    for (const file of wanted) found.push(await stampOf(file));
+    for (const file of wanted) found.push(await answerOf(file, stampOf, "silent"));
     return found.join("\n");
   };
 
   const bursts = createBursts({
     stamps,
     onFirst: onFirstChange,
-    // An edit of a file to which a link leads from now on must be seen once the file has been read. A file that never answers, as of
-    // a mount that hangs, must not keep an edit of another one from being applied.
+    // An edit of a file to which a link leads from now on must be seen once the file has been read.
     onSettled: () =>
-      void settledWithin(update(), lookMs).then(() => {
+      void update().then(() => {
         if (!closed) onChange();
       }),
     settleMs,
@@ -410,15 +434,16 @@ export function followConfig(options: LiveOptions) {
     /** Settles when every change of a file is seen from then on. The watcher saw none between the first load and now. */
     ready: watcher.ready.then(() => enqueue(false)),
     /**
-     * The stamps of the watched files if these still say what `current` does; undefined if an edit is on its way or a file cannot
-     * be looked at.
+     * The stamps of the watched files if these still say what `current` does; undefined if an edit is on its way, or a file
+     * cannot be looked at or does not answer.
      */
     confirmed: async (): Promise<[file: string, stamp: string][] | undefined> => {
       const before = current;
-      const stamps = await Promise.all(before.watched.map(restStampOf)).catch(() => undefined);
+      const stamps = await restStamps(before.watched);
+      if (!stamps) return undefined;
       const again = await loadConfig(facts, before);
       const isSame = current === before && fingerprint(again) === fingerprint(before);
-      return stamps && isSame ? stamps : undefined;
+      return isSame ? stamps : undefined;
     },
     /** Reads now, for example because extensions registered other servers. Settles when the result is applied. */
     reload: (changed: Partial<ConfigFacts> = {}): Promise<void> => {

@@ -3,9 +3,11 @@
  * half-written file, and nothing that stays as it is; on real files, without Pi.
  */
 
+import fs, { type Stats } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { dirname, join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import { runConfiguration } from "../../../../../../workers/connection/config/config.ts";
@@ -224,6 +226,46 @@ test("a project's file that does not answer -> the others count after 2 s, the p
   expect(again.unanswered).toEqual(first.unanswered);
   expect(asked.filter((file) => file === home.projectFile)).toHaveLength(1);
   expect(await readText(home.projectFile, 1_000)).toMatchObject({ kind: "unreadable" });
+});
+
+/** Looks at this file get no answer from now on, as on a mount that hangs. Answers how many there were. */
+function stall(file: string): () => number {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { promises } = fs;
+  const { stat } = promises;
+  let looks = 0;
+  const stalled = async (path: string): Promise<Stats> => {
+    if (path === file) {
+      looks++;
+      await promise;
+    }
+    return stat(path);
+  };
+  promises.stat = stalled as typeof stat;
+  syncBuiltinESMExports();
+  onTestFinished(async () => {
+    promises.stat = stat;
+    syncBuiltinESMExports();
+    resolve();
+    await silenceOf(file);
+  });
+  return () => looks;
+}
+
+test("a project's file stops answering in the session -> edits of the user's file are applied, nobody looks there again, nothing is confirmed", async () => {
+  const home = await createHome();
+  await put(home.mcp, configOf({ own: server() }));
+  await put(home.projectFile, configOf({}));
+  const pi = await open(home);
+  expect(await pi.running.confirmed()).toContainEqual([home.projectFile, expect.any(String)]);
+  const looks = stall(home.projectFile);
+  expect(await pi.running.confirmed()).toBeUndefined();
+  const before = looks();
+  await put(home.mcp, configOf({ own: server(), one: server() }));
+  await becomes(pi.runs, ["own", "one"]);
+  await put(home.mcp, configOf({ own: server(), one: server(), two: server() }));
+  await becomes(pi.runs, ["own", "one", "two"]);
+  expect(looks()).toBe(before);
 });
 
 test("a user's own file may take longer: nothing of the user is left out", async () => {
