@@ -34,7 +34,7 @@ import { type Origin, parseEntry, type ServerDefinition, transportOf } from "../
 import { sandboxOf } from "../config/entry/sandbox.ts";
 import { IMPORTS } from "../config/entry/schema.ts";
 import { parseConfigText } from "../config/files/files.ts";
-import { type ConfigSource, configSources, npxCacheFile } from "../config/files/sources.ts";
+import { type ConfigSource, configSources, npxCacheFile, readText } from "../config/files/sources.ts";
 import { findHosts, foundId, type HostFound, titleOf } from "../config/found/found.ts";
 import { boundProblems, underSettings } from "../config/merge/layers.ts";
 import { describeTarget, leastChars } from "../config/trust/question.ts";
@@ -476,7 +476,10 @@ async function fileOf(
   if (definition?.isRequired) throw isRequired(definition);
   if (definition && !sources.some(({ file }) => file === definition.file)) throw notOurs(definition);
   const own = await Promise.all(
-    sources.map(async (source) => ({ source, text: await textOf(source.file).catch(() => undefined) })),
+    sources.map(async (source) => {
+      const read = await readText(source.file);
+      return { source, text: read.kind === "text" ? read.text : undefined };
+    }),
   );
   const file = removedFrom(name, own, { wanted, inEffect: definition?.file });
   if (file !== undefined) return file;

@@ -33,9 +33,19 @@ const unwritable = (file: string, reason: string): ThreadsError =>
     data: { file },
   });
 
-/** The text of the file; undefined if there is no file. Throws `bad_config` if the file cannot be read. */
+/**
+ * The text of a file that is to be changed; undefined if there is no file. Throws `bad_config` if the file cannot be read, or
+ * could not be written back as it is.
+ */
 export async function textOf(file: string): Promise<string | undefined> {
   const read = await readText(file);
+  if (read.kind === "text" && read.isForeign) {
+    const remedy = "Save it as UTF-8 first.";
+    throw new ThreadsError("bad_config", `${file} is not UTF-8 text: it was not changed.`, {
+      remedy,
+      data: { file },
+    });
+  }
   if (read.kind !== "unreadable") return read.kind === "text" ? read.text : undefined;
   const { reason, remedy } = read;
   throw new ThreadsError("bad_config", `${file} cannot be read: ${reason}.`, { remedy, data: { file } });

@@ -3,12 +3,13 @@
  * given.
  */
 
+import { isUtf8 } from "node:buffer";
 import { lstat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { RegisteredServer } from "../../../../src/shared/protocol/session.ts";
 import { inTime, silenceOf } from "../../../shared/files/file-system.ts";
-import { readRegularText, remedyForUnread, whyUnread } from "../../../shared/files/read-regular.ts";
+import { readRegular, remedyForUnread, whyUnread } from "../../../shared/files/read-regular.ts";
 import type { Base, Origin } from "../entry/definition.ts";
 import { expandHome, pathsOf } from "../entry/interpolate.ts";
 import { wayTo } from "./path-stops.ts";
@@ -130,7 +131,8 @@ export type FileText =
   | { kind: "missing" }
   /** `later`: the file system has not answered yet; settles when it has. */
   | { kind: "unreadable"; reason: string; remedy: string; later?: Promise<void> }
-  | { kind: "text"; text: string };
+  /** `isForeign`: bytes that are not UTF-8 are lost in the text, so that it must not be written back. */
+  | { kind: "text"; text: string; isForeign?: true };
 
 /**
  * Reads the text of a file, or says why that is not possible. A file larger than `limitBytes` is not read. Never
@@ -161,8 +163,12 @@ export async function readInTime(
 export async function readText(file: string, limitBytes: number = LIMITS.configFileBytes): Promise<FileText> {
   const silent = silenceOf(file);
   if (silent) return unanswered(silent);
-  const read = await readRegularText(file, limitBytes);
-  if (read.kind === "text" || read.kind === "missing") return read;
+  const read = await readRegular(file, limitBytes);
+  if (read.kind === "missing") return read;
+  if (read.kind === "bytes") {
+    const text = read.bytes.toString("utf8");
+    return isUtf8(read.bytes) ? { kind: "text", text } : { kind: "text", text, isForeign: true };
+  }
   return { kind: "unreadable", reason: whyUnread(read), remedy: remedyForUnread(read) };
 }
 

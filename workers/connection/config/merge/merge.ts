@@ -149,12 +149,21 @@ const protecting = (config: FileConfig): FileConfig => ({
 /** A file that somebody has only made, or is about to write, sets nothing. */
 const isBlank = (read: FileText): boolean => read.kind === "text" && read.text.trim() === "";
 
+const foreign = ({ file }: ConfigSource): ConfigProblem => ({
+  severity: "warning",
+  file,
+  message:
+    "is not UTF-8 text: other characters than those of ASCII are read wrongly, and it cannot be changed from here",
+  remedy: "Save it as UTF-8.",
+});
+
 async function readOwn(source: ConfigSource, reading: Reading): Promise<FileConfig> {
   const read = await reading.read(source);
   const config = withLastGood<FileConfig>(read, source, reading, {
     text: (text) => parseConfigText(text, source),
     failed: (failed) => failed,
   });
+  if (read.kind === "text" && read.isForeign) config.problems.push(foreign(source));
   return config.broken && source.origin === "user" && !isBlank(read) ? protecting(config) : config;
 }
 

@@ -24,6 +24,7 @@ import { applyOverride, type Override } from "../../../../../../workers/connecti
 import { parseJsonc } from "../../../../../../workers/connection/config/files/document.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
 import type { ConfigSource } from "../../../../../../workers/connection/config/files/sources.ts";
+import { configFacts, loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";
 import { oneFile } from "../../../../../support/one-file.ts";
 import { definition, facts, PROJECT_FILE, PROJECT_PI, put, temporaryFolder, USER } from "../support.ts";
 
@@ -241,6 +242,22 @@ test("a file that is read-only, a folder, or below a file -> bad_config with the
   await expect(changeConfigFile(below, () => "{}")).rejects.toMatchObject(
     failed(below, /could not be written: ENOTDIR/),
   );
+});
+
+test("a file that is not UTF-8 -> bad_config with what to do, its bytes stay, and its reader is told", async () => {
+  const folder = await temporaryFolder();
+  const file = join(folder, "mcp.json");
+  const bytes = Buffer.from(COMMENTED.replace("my servers", "für später"), "latin1");
+  writeFileSync(file, bytes);
+  const refused = { code: "bad_config", message: `${file} is not UTF-8 text: it was not changed.` };
+  await expect(switched(file, "a", false)).rejects.toMatchObject(refused);
+  await expect(writeEdited(file, { before: "", text: "{}" })).rejects.toMatchObject(refused);
+  expect(bytes.equals(await readFile(file))).toBe(true);
+  expect(await readdir(folder)).toEqual(["mcp.json"]);
+  const session = { agentDir: folder, cwd: join(folder, "project"), projectTrusted: false };
+  const { servers, problems } = await loadConfig(configFacts(session));
+  expect(servers.map(({ name }) => name)).toEqual(["a", "b"]);
+  expect(problems).toMatchObject([{ severity: "warning", file, remedy: "Save it as UTF-8." }]);
 });
 
 test("a broken file -> the error names file and position", async () => {
