@@ -60,12 +60,24 @@ export interface Found {
   };
 }
 
+/** Linux follows as many links. */
+const MOST_LINKS = 40;
+
+/** Where the system would make the file: a link names its target as seen from the real folder in which the link lies. */
+async function missingTarget(path: string): Promise<string> {
+  let at = path;
+  for (let links = 0; links < MOST_LINKS; links++) {
+    const link = await readlink(at).catch(() => undefined);
+    if (link === undefined) return at;
+    const folder = await realpath(dirname(at)).catch(() => dirname(at));
+    at = resolve(folder, link);
+  }
+  throw Object.assign(new Error(`ELOOP: too many symbolic links, '${path}'`), { code: "ELOOP" });
+}
+
 async function find(path: string): Promise<Found> {
   const real = await unlessMissing(realpath(path));
-  if (real === undefined) {
-    const link = await readlink(path).catch(() => undefined);
-    return { target: link === undefined ? path : resolve(dirname(path), link) };
-  }
+  if (real === undefined) return { target: await missingTarget(path) };
   const found = await unlessMissing(stat(real));
   if (!found) return { target: real };
   const irregular = irregularKind(found);

@@ -1,6 +1,17 @@
 /** A file is replaced in one step. */
 import { execFile } from "node:child_process";
-import { chmod, chown, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
@@ -98,6 +109,31 @@ describe("writeFileAtomic", () => {
     expect(await readFile(join(folder, "real", "f"), "utf8")).toBe("new");
     expect(await readdir(folder)).toEqual(["link", "real"]);
     expect(await readdir(join(folder, "real"))).toEqual(["f"]);
+  });
+
+  test("a link in a folder behind a link, to a file that is not there -> the file where the system would make it", async () => {
+    const folder = await tempFolder();
+    await mkdir(join(folder, "dotfiles/pi/agent"), { recursive: true });
+    await mkdir(join(folder, "dotfiles/shared"));
+    await symlink("dotfiles/pi", join(folder, ".pi"));
+    await symlink("../../shared/mcp.json", join(folder, "dotfiles/pi/agent/mcp.json"));
+    const path = join(folder, ".pi/agent/mcp.json");
+    await writeFileAtomic(path, "new");
+    expect(await readFile(path, "utf8")).toBe("new");
+    expect(await readdir(join(folder, "dotfiles/shared"))).toEqual(["mcp.json"]);
+    expect(await readdir(folder)).toEqual([".pi", "dotfiles"]);
+  });
+
+  test("a link to a link to a file that is not there -> both stay links", async () => {
+    const folder = await tempFolder();
+    await symlink("b", join(folder, "a"));
+    await symlink(join(folder, "c"), join(folder, "b"));
+    await writeFileAtomic(join(folder, "a"), "new");
+    expect([await readlink(join(folder, "a")), await readlink(join(folder, "b"))]).toEqual([
+      "b",
+      join(folder, "c"),
+    ]);
+    expect(await readFile(join(folder, "c"), "utf8")).toBe("new");
   });
 
   test("a target that cannot be replaced -> rejects, no temp file stays", async () => {
