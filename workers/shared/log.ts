@@ -9,7 +9,8 @@ import type { LogLevel } from "../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { replaceHidden } from "../../src/shared/text/unprintable.ts";
 import { makeFolder } from "./files/owner.ts";
-import { appendRotated, codeOf } from "./files/read-regular.ts";
+import { codeOf } from "./files/read-regular.ts";
+import { appendRotated } from "./files/rotate.ts";
 
 export interface Log {
   debug(message: string): void;

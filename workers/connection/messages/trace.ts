@@ -5,7 +5,7 @@
  * cleaned, cut and free of its secrets. A disk that takes nothing costs the session nothing.
  */
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
-import { appendRotated } from "../../shared/files/read-regular.ts";
+import { appendRotated } from "../../shared/files/rotate.ts";
 import type { JSONRPCMessage } from "../mcp/wire/wire.ts";
 import { boundText, type Redactor } from "../secrets/redact.ts";
 import { isAnswer, isRequest } from "./incoming.ts";

@@ -7,8 +7,10 @@ import { dirname, join, resolve } from "node:path";
 import type { StatsSummary, ToolStats } from "../../../src/shared/protocol/calls.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { nodeFiles } from "../../shared/files/file-system.ts";
 import { makeFolder } from "../../shared/files/owner.ts";
-import { appendRotated, readTextOrThrow } from "../../shared/files/read-regular.ts";
+import { readTextOrThrow } from "../../shared/files/read-regular.ts";
+import { appendRotated } from "../../shared/files/rotate.ts";
 import { expandHome } from "../config/entry/interpolate.ts";
 
 const FLUSH_DELAY_MS = 1_000;
@@ -155,7 +157,7 @@ export function summarizeStats(entries: readonly StatsEntry[]): StatsSummary {
 /** Node's longest string. */
 const FILE_BYTES = 512 * 1024 * 1024;
 
-/** Summary of a file and of the older one beside it; empty if there is none. Throws `bad_config` if the file cannot be read. */
+/** Summary of a file and of the older one beside it, behind any link; empty if there is none. Throws `bad_config` if the file cannot be read. */
 export async function readStats(path: string): Promise<StatsSummary> {
   const entriesOf = async (file: string): Promise<StatsEntry[]> => {
     const text = await readTextOrThrow(file, FILE_BYTES).catch((error: NodeJS.ErrnoException) => {
@@ -167,6 +169,7 @@ export async function readStats(path: string): Promise<StatsSummary> {
     });
     return parseStats(text);
   };
-  const [older, newer] = await Promise.all([entriesOf(`${path}.1`), entriesOf(path)]);
+  const { target } = await nodeFiles.find(path).catch(() => ({ target: path }));
+  const [older, newer] = await Promise.all([entriesOf(`${target}.1`), entriesOf(path)]);
   return summarizeStats([...older, ...newer]);
 }

@@ -10,7 +10,7 @@
  */
 
 import { constants, type Stats, type StatsBase } from "node:fs";
-import { type FileHandle, open, rename, stat } from "node:fs/promises";
+import { type FileHandle, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { lackRemedy } from "../../../src/shared/protocol/errors.ts";
 import { give } from "./owner.ts";
@@ -186,13 +186,6 @@ export async function appendRegular(path: string, text: string): Promise<void> {
   } finally {
     await file.close();
   }
-}
-
-/** The same for a file that grows for ever: before it gets larger than `most` bytes, it becomes `<path>.1`. */
-export async function appendRotated(path: string, text: string, most: number): Promise<void> {
-  const size = await regularSize(path);
-  if (size > 0 && size + Buffer.byteLength(text) > most) await rename(path, `${path}.1`);
-  await appendRegular(path, text);
 }
 
 /** What the user can do about it. */

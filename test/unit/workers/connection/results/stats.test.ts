@@ -129,23 +129,30 @@ test("a summary -> by tool, the tool that received most first, with the tokens s
   expect(summary.tokensSaved).toBe((9_000_000 - 50_000 + 800) / 4);
 });
 
-test("a file at its limit -> one older file is kept, and both count", async () => {
-  const path = join(await tempFolder(), "stats.jsonl");
-  const line = `${JSON.stringify(entry({ tool: "old" }))}\n`;
-  const old = line.repeat(Math.floor(LIMITS.logBytes / line.length));
-  await appendFile(path, old);
-  await appendFile(`${path}.1`, line);
-  const stats = createStats({ path, flushDelayMs: 60_000, onProblem: never });
-  for (let at = 0; at < 3; at++) stats.record(entry({ at }));
-  await stats.flush();
-  expect((await stat(`${path}.1`)).size).toBe(old.length);
-  expect((await readFile(path, "utf8")).trimEnd().split("\n")).toHaveLength(3);
-  const { tools } = await readStats(path);
-  expect(tools.map(({ tool, calls }) => [tool, calls])).toEqual([
-    ["old", old.length / line.length],
-    ["t", 3],
-  ]);
-});
+test.each(["itself", "behind a link"])(
+  "a file at its limit, %s -> one older file is kept, and both count",
+  async (where) => {
+    const folder = await tempFolder();
+    const path = join(folder, "real", "stats.jsonl");
+    await mkdir(join(folder, "real"));
+    const named = where === "itself" ? path : join(folder, "link");
+    if (named !== path) await symlink(path, named);
+    const line = `${JSON.stringify(entry({ tool: "old" }))}\n`;
+    const old = line.repeat(Math.floor(LIMITS.logBytes / line.length));
+    await appendFile(path, old);
+    await appendFile(`${path}.1`, line);
+    const stats = createStats({ path: named, flushDelayMs: 60_000, onProblem: never });
+    for (let at = 0; at < 3; at++) stats.record(entry({ at }));
+    await stats.flush();
+    expect((await stat(`${path}.1`)).size).toBe(old.length);
+    expect((await readFile(path, "utf8")).trimEnd().split("\n")).toHaveLength(3);
+    const { tools } = await readStats(named);
+    expect(tools.map(({ tool, calls }) => [tool, calls])).toEqual([
+      ["old", old.length / line.length],
+      ["t", 3],
+    ]);
+  },
+);
 
 test("no file -> no calls", async () => {
   const path = join(await tempFolder(), "none");

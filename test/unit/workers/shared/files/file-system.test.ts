@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
 import { nodeFiles, roomOf, writeFileAtomic } from "../../../../../workers/shared/files/file-system.ts";
-import { appendRotated } from "../../../../../workers/shared/files/read-regular.ts";
+import { appendRotated } from "../../../../../workers/shared/files/rotate.ts";
 import { refuseChmod } from "../../../refused-chmod.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 
