@@ -8,7 +8,7 @@ import type { LoadedSkill } from "../../../src/shared/protocol/calls.ts";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ProjectDecision } from "../../../src/shared/protocol/person.ts";
-import { keepAside, nodeFiles, writeFileAtomic } from "../../shared/files/file-system.ts";
+import { keepAside, nodeFiles, sweepTemps, writeFileAtomic } from "../../shared/files/file-system.ts";
 import { withLock } from "../../shared/files/lock.ts";
 import { readRegularText, whyUnread } from "../../shared/files/read-regular.ts";
 import type { Log } from "../../shared/log.ts";
@@ -121,5 +121,6 @@ export class AllowedSkills {
         },
       });
     });
+    await sweepTemps(target, nodeFiles, Date.now());
   }
 }

@@ -235,8 +235,8 @@ interface Kept {
 }
 
 /**
- * Removes files, and folders with their files, whose last change is long ago, as far as possible. Resolves with those that stay.
- * Never rejects.
+ * Removes files, and folders with their files, whose last change is long ago, as far as possible; of a link itself, since it may
+ * lead to the folder of another program. Resolves with those that stay. Never rejects.
  */
 export async function removeOld(
   folder: string,
@@ -247,19 +247,24 @@ export async function removeOld(
   for (const name of (await files.list(folder).catch(() => [])).filter(fits)) {
     try {
       const path = join(folder, name);
-      const { file } = await files.find(path);
-      if (!file) continue;
-      if (nowMs - file.modifiedMs <= olderThanMs) {
-        kept.push({ name, bytes: file.bytes, modifiedMs: file.modifiedMs });
+      const found = await lstat(path);
+      if (nowMs - found.mtimeMs <= olderThanMs) {
+        kept.push({ name, bytes: found.size, modifiedMs: found.mtimeMs });
         continue;
       }
-      for (const inside of await files.list(path).catch(() => [])) await files.remove(join(path, inside));
+      const inside = found.isDirectory() ? await files.list(path).catch(() => []) : [];
+      for (const one of inside) await files.remove(join(path, one));
       await files.remove(path);
     } catch {
       // The file is gone, or belongs to another process now.
     }
   }
   return kept;
+}
+
+/** Removes all temp files of a folder of ours whose writers were killed. */
+export async function sweepFolder(folder: string, files: FileSystem, nowMs: number): Promise<void> {
+  await removeOld(folder, files, { nowMs, olderThanMs: LIMITS.leftoverMs, fits: isTempName });
 }
 
 /** Removes temp files beside `target` whose writers were killed. Files of other programs stay. */
@@ -310,7 +315,7 @@ function surplusOf(snapshots: readonly Kept[]): string[] {
 export async function pruneSnapshots(folder: string, files: FileSystem, nowMs: number): Promise<void> {
   const isSnapshot = (name: string): boolean => /\.(bin|left-out\.json|rest\.json)$/.test(name);
   const kept = await removeOld(folder, files, { nowMs, olderThanMs: LIMITS.unusedMs, fits: isSnapshot });
-  await removeOld(folder, files, { nowMs, olderThanMs: LIMITS.leftoverMs, fits: isTempName });
+  await sweepFolder(folder, files, nowMs);
   for (const name of surplusOf(kept.filter(({ name }) => name.endsWith(".bin")))) {
     const beside = [".left-out.json", ".rest.json"].map((end) => name.replace(/\.bin$/, end));
     // Another process may remove it, too.

@@ -9,7 +9,7 @@ import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
-import { nodeFiles, reasonOf, writeFileAtomic } from "../../../shared/files/file-system.ts";
+import { nodeFiles, reasonOf, sweepTemps, writeFileAtomic } from "../../../shared/files/file-system.ts";
 import { withLock } from "../../../shared/files/lock.ts";
 import { isWithin } from "../../../shared/programs/find-program.ts";
 import { isProject, type ServerDefinition } from "../entry/definition.ts";
@@ -96,6 +96,7 @@ export async function changeConfigFile(file: string, change: Change): Promise<vo
   try {
     const { target } = await nodeFiles.find(file);
     await withLock(target, { files: nodeFiles }, (holds) => changeUnderLock(file, change, holds));
+    await sweepTemps(target, nodeFiles, Date.now());
   } catch (error) {
     throw error instanceof ThreadsError ? error : unwritable(file, reasonOf(error));
   }

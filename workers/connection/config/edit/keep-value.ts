@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { chmod, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { writeFileAtomic } from "../../../shared/files/file-system.ts";
+import { nodeFiles, sweepFolder, writeFileAtomic } from "../../../shared/files/file-system.ts";
 import { makeFolder } from "../../../shared/files/owner.ts";
 import { PRIVATE_FOLDER } from "../../../shared/files/read-regular.ts";
 
@@ -41,6 +41,7 @@ export async function keepValue(
   // Throws where the file system refuses chmod: files there are as open as their folder, whatever mode they ask for.
   if ((await stat(folder)).mode & 0o077) await chmod(folder, PRIVATE_FOLDER);
   await writeFileAtomic(file, `${value}\n`);
+  await sweepFolder(folder, nodeFiles, Date.now());
   return { file, written: printing(file) };
 }
 

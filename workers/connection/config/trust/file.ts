@@ -5,7 +5,13 @@
 import * as z from "zod";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
-import { keepAside, nodeFiles, reasonOf, writeFileAtomic } from "../../../shared/files/file-system.ts";
+import {
+  keepAside,
+  nodeFiles,
+  reasonOf,
+  sweepTemps,
+  writeFileAtomic,
+} from "../../../shared/files/file-system.ts";
 import { withLock } from "../../../shared/files/lock.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import { type Consent, everythingAwaits, isEverything, keyOf, merge } from "./records.ts";
@@ -128,7 +134,9 @@ export async function remember(
   replacing: readonly Consent[] = [],
 ): Promise<Consent[]> {
   const { target } = await nodeFiles.find(file);
-  return withLock(target, { files: nodeFiles }, (holds) => add(file, added, { holds, replacing }));
+  const all = await withLock(target, { files: nodeFiles }, (holds) => add(file, added, { holds, replacing }));
+  await sweepTemps(target, nodeFiles, Date.now());
+  return all;
 }
 
 const FULL =
