@@ -12,6 +12,7 @@ import { compileHeavyIn } from "./connection/messages/heavy-thread.ts";
 import { type Answer, createAnswer, createAskUser, serve } from "./connection/rpc.ts";
 import { createTalkers } from "./connection/servers/talkers.ts";
 import { nameCommandsFor } from "./shared/commands.ts";
+import { nodeFiles, sweepCompiled } from "./shared/files/file-system.ts";
 import { createLog } from "./shared/log.ts";
 import { findOwnFilesBy } from "./shared/own-file.ts";
 
@@ -46,6 +47,11 @@ const talkers = createTalkers(boot.talk, emit);
 const main = wrap<MainApi>(endpoint);
 const askUser = createAskUser(main);
 compileHeavyIn(boot.compileCache);
+/** No session waits for it, and a short one leaves it to others. */
+const SWEEP_AFTER_MS = 60_000;
+const { compileCache } = boot;
+if (compileCache !== undefined)
+  setTimeout(() => void sweepCompiled(compileCache, nodeFiles, Date.now()), SWEEP_AFTER_MS).unref();
 findOwnFilesBy(() => main.workerFolder());
 /** Main is older or newer: an update came before main could keep this file's predecessor. */
 const refuse: Answer = async () => {

@@ -323,6 +323,18 @@ export async function pruneSnapshots(folder: string, files: FileSystem, nowMs: n
   }
 }
 
+/**
+ * Removes compiled code that was written long ago, since each update of the package and of Node leaves what nobody reads any
+ * more. Node does not tell what it reads: code that is still in use is compiled once more. `folder`: of Node's compile cache.
+ */
+export async function sweepCompiled(folder: string, files: FileSystem, nowMs: number): Promise<void> {
+  const versions = (await files.list(folder).catch(() => [])).filter((name) => /^v\d/.test(name));
+  for (const name of versions) {
+    const fits = (file: string): boolean => /^[0-9a-f]{1,8}(\.\w{6})?$/.test(file);
+    await removeOld(join(folder, name), files, { nowMs, olderThanMs: LIMITS.unusedMs, fits });
+  }
+}
+
 /*
  * A path in a clone can lead to another machine, and a read that gets no answer cannot be ended: it holds one of Node's
  * four threads for files. So nobody looks at such a path again until the answer has come.

@@ -1,13 +1,16 @@
-/** A writer that was killed leaves a temp file, which may hold a secret: the next one that writes there removes it, and nothing else. */
+/**
+ * What others left: a temp file of a writer that was killed, which may hold a secret, goes with the next write there; compiled
+ * code goes with its age. Nothing else does.
+ */
 import { lutimes, mkdir, readdir, symlink, utimes, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { changeConfigFile } from "../../../../workers/connection/config/edit/edit.ts";
 import { keepValue } from "../../../../workers/connection/config/edit/keep-value.ts";
 import { remember } from "../../../../workers/connection/config/trust/file.ts";
 import { AllowedSkills } from "../../../../workers/connection/skills/allowed.ts";
-import { nodeFiles, sweepTemps } from "../../../../workers/shared/files/file-system.ts";
+import { nodeFiles, sweepCompiled, sweepTemps } from "../../../../workers/shared/files/file-system.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { recordingLog } from "../recording-log.ts";
 
@@ -52,4 +55,25 @@ test("an old link with the name of a temp file -> it goes, what it leads to stay
   await lutimes(link, LONG_AGO, LONG_AGO);
   await sweepTemps(join(folder, "mcp.json"), nodeFiles, Date.now());
   expect([await readdir(folder), await readdir(join(folder, "other"))]).toEqual([["other"], ["file"]]);
+});
+
+test("compiled code of a month ago goes, of all versions; newer code and everything else stays", async () => {
+  const folder = await tempFolder();
+  const monthAgo = new Date(Date.now() - LIMITS.unusedMs - 60_000);
+  const put = async (path: string, isOld: boolean): Promise<void> => {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), "");
+    if (isOld) await utimes(join(folder, path), monthAgo, monthAgo);
+  };
+  for (const path of ["v22.19.0-x64-2d1a3b86-0/0400ba51", "v24.1.0-x64-2d1a3b86-0/1b2.Xy12zw"])
+    await put(path, true);
+  const kept = ["pi-mcp-threads-abc/cache.js", "v24.1.0-x64-2d1a3b86-0/mine.txt"];
+  for (const path of kept) await put(path, true);
+  await put("v24.1.0-x64-2d1a3b86-0/0400ba51", false);
+  await sweepCompiled(folder, nodeFiles, Date.now());
+  const found = await readdir(folder, { recursive: true, withFileTypes: true });
+  const left = found
+    .filter((one) => one.isFile())
+    .map((one) => relative(folder, join(one.parentPath, one.name)));
+  expect(left.toSorted()).toEqual([...kept, "v24.1.0-x64-2d1a3b86-0/0400ba51"].toSorted());
 });
