@@ -45,10 +45,17 @@ interface PlaceFacts {
   tempFolder: string;
   /** The kernel's names of the mounts, processes, network and users that this process sees; empty where there are none. */
   namespaces: readonly string[];
-  /** The effective one, then all in order. None on Windows. */
+  /** The effective one, then the others in order. None on Windows. */
   groups: readonly (number | undefined)[];
   /** Empty but on Linux. */
   umask: string;
+}
+
+/** Node counts the effective group among the others, and Bun does not. */
+function ownGroups(): (number | undefined)[] {
+  const effective = process.getegid?.();
+  const others = (process.getgroups?.() ?? []).filter((group) => group !== effective);
+  return [effective, ...others.toSorted((a, b) => a - b)];
 }
 
 /** `process.umask()` sets it to 0 for a moment, and what another thread makes or starts meanwhile keeps that (DEP0139 of Node). */
@@ -82,7 +89,7 @@ export const placeFacts = (agentFolder: string, version: string): PlaceFacts => 
   namespaces: ["mnt", "pid", "net", "user"].map((kind) =>
     kernelText(() => readlinkSync(`/proc/self/ns/${kind}`)),
   ),
-  groups: [process.getegid?.(), ...(process.getgroups?.() ?? []).toSorted((a, b) => a - b)],
+  groups: ownGroups(),
   umask: ownUmask(),
 });
 
