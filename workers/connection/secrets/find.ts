@@ -82,10 +82,25 @@ function secretParts(url: string): string[] {
   );
 }
 
+const ADDRESS = /^(?:[a-z][\w+.-]*:)+\/\//i;
+/** The user part ends at the last @ before a path; that of a password with a raw `#` or `/` in it at the last @ of all. */
+const PASSWORDS = [/^[^/]*\/\/[^/?#\s:]*:([^/?#]+)@/, /^[^/]*\/\/[^/?#\s:]*:(.+)@/s];
+const PAIR = /[?&;]([\w.-]+)=([^?&;#\s]+)/g;
+
+/** What `namedInUrl` finds, of an address that only its own program reads: with several hosts or none, or behind `jdbc:`. */
+function namedInAddress(text: string): string[] {
+  const passwords = PASSWORDS.flatMap((pattern) => pattern.exec(text)?.[1] ?? []);
+  const values = [...text.matchAll(PAIR)].flatMap(([, name = "", value = ""]) =>
+    isSecretName(name) ? [value] : [],
+  );
+  return [...new Set([...passwords, ...values].flatMap((part) => [part, percentDecoded(part)]))];
+}
+
 /** The password of a URL, and the values that its query names as secret. */
 function namedInUrl(text: string): string[] {
+  if (!ADDRESS.test(text)) return [];
   const parsed = /^[a-z][\w+.-]*:\/\//i.test(text) ? URL.parse(text) : null;
-  if (!parsed) return [];
+  if (!parsed) return namedInAddress(text);
   const values = [...parsed.searchParams].flatMap(([name, value]) => (isSecretName(name) ? [value] : []));
   return [parsed.password, percentDecoded(parsed.password), ...values].filter((part) => part !== "");
 }
@@ -108,13 +123,16 @@ function namedInArguments(args: readonly string[]): string[] {
   });
 }
 
-/** All values of a record; `named` holds those whose name or source says that they are secret. */
+/**
+ * All values of a record; `named` holds those whose name or source says that they are secret, and what an address among them names so:
+ * a driver prints the password alone, or the address in its own form.
+ */
 function inRecord(written: Record<string, string>, resolved: Record<string, string>): Secrets {
   const entries = Object.entries(resolved);
   const isNamed = (name: string): boolean => isSecretName(name) || isSecretSource(written[name] ?? "");
   return {
     values: entries.map(([, value]) => value),
-    named: entries.filter(([name]) => isNamed(name)).map(([, value]) => value),
+    named: entries.flatMap(([name, value]) => [...(isNamed(name) ? [value] : []), ...namedInUrl(value)]),
   };
 }
 

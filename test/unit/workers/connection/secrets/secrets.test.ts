@@ -106,6 +106,32 @@ test.each<[string, string[], string[]]>([
   expect(secretsOf({ ...STDIO, args }, { ...STDIO, args }).named).toEqual(named);
 });
 
+test.each<[string, string[]]>([
+  ["mongodb://app:s%40crt@h1:27017,h2:27017/db", ["s%40crt", "s@crt"]],
+  ["postgresql://app:hunter@h1:5432,h2:5432/db", ["hunter"]],
+  ["mongodb://app:hunter@h1:1,h2:2/db?authMechanismProperties=a:b@c", ["hunter"]],
+  ["redis+cluster://:hunter@h1:7000,h2:7000", ["hunter"]],
+  ["amqp://u:hunter@h1:5672,h2", ["hunter"]],
+  ["postgres://app:hunter@/db?host=/run/pg", ["hunter"]],
+  ["postgres://app:a#b@h/db", ["a#b"]],
+  ["postgres://app:a/b?c@h/db", ["a/b?c"]],
+  ["jdbc:postgresql://app:hunter@h/db", ["hunter"]],
+  ["jdbc:mysql://h/db?user=person&password=hunt%32r", ["hunt%32r", "hunt2r"]],
+  ["jdbc:sqlserver://h:1433;databaseName=shop;password=hunter", ["hunter"]],
+  ["postgres://app:hunter@h/db", ["hunter"]],
+])("an address that only its program reads, %s -> its password is secret", (address, secrets) => {
+  const env = { DATABASE_URL: address };
+  const named = secretsOf({ ...STDIO, env }, { ...STDIO, env }).named;
+  expect(named).toEqual(expect.arrayContaining(secrets));
+  expect(inheritedSecrets(env)).toEqual(expect.arrayContaining(secrets));
+});
+
+test("a long text that begins as such an address -> looked through once", () => {
+  for (const part of [":", "a:", ":@", "?token", ";key=", "a@"])
+    expect(inheritedSecrets({ A: `x://,${part.repeat(200_000)}` }).length).toBeLessThan(500_000);
+  expect(inheritedSecrets({ A: `${"a:".repeat(200_000)}//` })).toEqual([]);
+});
+
 test("short values -> secret if the name of their key or variable says so, or as the output of a command", () => {
   const env = { DB_PASS: "abcd", PORT: "8080", HOST: "!print host", A: `\${MY_TOKEN}`, B: `\${MY_PORT}` };
   const resolved = { DB_PASS: "abcd", PORT: "8080", HOST: "efgh", A: "ijkl", B: "9090" };
