@@ -19,6 +19,7 @@ import {
   inOneSpelling,
   inOrder,
   isToolList,
+  PROTECTING_KEYS,
 } from "./server-keys.ts";
 import { type SkillPolicy, skillPolicy } from "./skill-policy.ts";
 
@@ -357,7 +358,7 @@ export function parseEntry(
   const badName = checkName(name);
   if (badName) return refused(badName);
   if (!isObject(raw)) return refused(mistake([], `expected an object, found ${kindOf(raw)}`, SHAPE));
-  const { data, mistakes } = check(entryShape, raw);
+  const { data, mistakes } = check(entryShape, raw, source.origin === "user" ? PROTECTING_KEYS : []);
   if (!data) return refused(...mistakes);
   const entry = inOneSpelling(data);
   const target = targetOf(entry);

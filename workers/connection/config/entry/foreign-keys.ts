@@ -11,10 +11,13 @@ interface ForeignKey {
   /** What differs from our key; absent: only the name. */
   what?: string;
   remedy?: string;
+  /** It lets more run: without it nobody is protected less. */
+  widens?: true;
 }
 
 const UNASKED: ForeignKey = {
   ours: "approve",
+  widens: true,
   what: "this list of tools that run unasked is unknown here: every tool does, unless approve says otherwise",
   remedy:
     'Remove it; or, to be asked about all other tools, write "approve": {"name_of_tool": "allow", "*": "ask"}.',
@@ -58,12 +61,13 @@ const FOREIGN_KEYS: Readonly<Record<string, ForeignKey>> = {
   autoApprove: UNASKED,
   default_tools_approval_mode: {
     ours: "approve",
-    what: "unknown key: which tools ask before they run is approve here; until then they run unasked",
+    what: "unknown key: which tools ask before they run is approve here",
     remedy:
       'Write "approve": "always" to be asked before each call, or "destructive" about those that change something.',
   },
   trust: {
     ours: "approve",
+    widens: true,
     what: "unknown key: whether tools ask before they run is approve here",
     remedy: 'Remove it, or write "approve": "always" to be asked before each call.',
   },

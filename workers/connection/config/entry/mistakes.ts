@@ -14,6 +14,8 @@ export interface Mistake {
   path: string[];
   message: string;
   remedy: string;
+  /** The known key in whose place an unknown one probably stands. */
+  meant?: string;
 }
 
 export const mistake = (path: string[], message: string, remedy: string): Mistake => ({
@@ -27,6 +29,10 @@ export const warning = (path: string[], message: string, remedy: string): Mistak
   ...mistake(path, message, remedy),
   severity: "warning",
 });
+
+/** Errors with what counts before they are mended. */
+export const untilMended = (mistakes: readonly Mistake[], until: string): Mistake[] =>
+  mistakes.map((one) => (one.severity === "error" ? { ...one, remedy: `${one.remedy} ${until}` } : one));
 
 type Issue = z.core.$ZodIssue;
 /** Schemas by key. Reading a key may make its schema. */
@@ -139,19 +145,22 @@ export function firstOf<T>(all: readonly T[], explain: (one: T) => Mistake, path
   return [...first, { severity: sample.severity, path, message: `and ${count} more such mistakes`, remedy }];
 }
 
-/** A warning for each unknown key of the object itself, with the key that was probably meant. */
-export function unknownKeys(shape: Shape, value: object): Mistake[] {
+/**
+ * A mistake for each unknown key of the object itself, with the key that was probably meant: an error if that is one of
+ * `protecting`, or else a warning.
+ */
+export function unknownKeys(shape: Shape, value: object, protecting: readonly string[] = []): Mistake[] {
   const known = Object.keys(shape);
   const unknown = Object.keys(value).filter(
     (key) => !known.includes(key) && !key.startsWith("$") && !key.startsWith("//"),
   );
   return firstOf(unknown, (key) => {
-    const { what, remedy } = foreignKey(key, known) ?? {};
-    if (what !== undefined && remedy !== undefined) return warning([key], what, remedy);
+    const { what, remedy, widens } = foreignKey(key, known) ?? {};
     const near = nearestKey(key, known);
-    return near
-      ? warning([key], `unknown key, did you mean "${near}"?`, `Write "${near}".`)
-      : warning([key], "unknown key, it has no effect", "Remove it.");
+    if (!near) return warning([key], "unknown key, it has no effect", "Remove it.");
+    const told = mistake([key], what ?? `unknown key, did you mean "${near}"?`, remedy ?? `Write "${near}".`);
+    const isError = protecting.includes(near) && !widens;
+    return { ...told, severity: isError ? "error" : "warning", meant: near };
   });
 }
 
@@ -203,11 +212,12 @@ type Checked<S extends Shape> = z.infer<z.ZodObject<S, z.core.$loose>>;
 
 /**
  * Checks one object, all of whose keys are optional. Gives its mistakes, and its data if there is no error. Goes key
- * by key, so that only the schemas of existing keys are made.
+ * by key, so that only the schemas of existing keys are made. `protecting`: keys that must not be missed for a slip.
  */
 export function check<S extends Shape>(
   shape: S,
   value: object,
+  protecting: readonly string[] = [],
 ): { data: Checked<S> | undefined; mistakes: Mistake[] } {
   const data: Record<string, unknown> = { ...value };
   const errors: Mistake[] = [];
@@ -226,10 +236,10 @@ export function check<S extends Shape>(
       errors.push(...firstOf(checked.error.issues, explain, [key]));
     }
   }
-  const warnings = [...unknownKeys(shape, value), ...unknownKeysBelow(shape, value)];
-  return errors.length === 0
-    ? { data: data as Checked<S>, mistakes: warnings }
-    : { data: undefined, mistakes: [...errors, ...warnings] };
+  const unknown = [...unknownKeys(shape, value, protecting), ...unknownKeysBelow(shape, value)];
+  const mistakes = [...errors, ...unknown];
+  const isWrong = mistakes.some(({ severity }) => severity === "error");
+  return { data: isWrong ? undefined : (data as Checked<S>), mistakes };
 }
 
 /** A longer key is not compared, so that a hostile file cannot make this slow. */

@@ -4,7 +4,7 @@
  */
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { isProject, type Origin, type OwnRules, parseEntry, type ServerDefinition } from "./definition.ts";
-import { check, type Mistake, mistake, warning } from "./mistakes.ts";
+import { check, type Mistake, mistake, untilMended, warning } from "./mistakes.ts";
 import {
   type Entry,
   entryShape,
@@ -12,6 +12,7 @@ import {
   isToolList,
   LIFECYCLES,
   OVERRIDE_KEYS,
+  PROTECTING_KEYS,
 } from "./server-keys.ts";
 import { DEFAULT_SETTINGS, idleMinutes } from "./settings.ts";
 
@@ -38,9 +39,7 @@ export const offUntilMended = (
   mistakes: readonly Mistake[],
 ): { override: Override; mistakes: Mistake[] } => ({
   override: { enabled: false },
-  mistakes: mistakes.map((one) =>
-    one.severity === "error" ? { ...one, remedy: `${one.remedy} Until then the server is off.` } : one,
-  ),
+  mistakes: untilMended(mistakes, "Until then the server is off."),
 });
 
 /** Whether a key that has no effect lists the only tools to be used. `tools` can hold anything: other programs write it, too. */
@@ -66,7 +65,7 @@ export function parseOverride(
   raw: Record<string, unknown>,
   isUsers = false,
 ): { override: Override | undefined; mistakes: Mistake[] } {
-  const { data, mistakes } = check(entryShape, raw);
+  const { data, mistakes } = check(entryShape, raw, isUsers ? PROTECTING_KEYS : []);
   const idle = Object.keys(raw).filter((key) => Object.hasOwn(entryShape, key) && !isOverrideKey(key));
   const all = [...mistakes, ...idle.map((key) => ineffective(key, raw[key], isUsers))];
   if (isUsers && all.some(({ severity }) => severity === "error")) return offUntilMended(all);

@@ -398,6 +398,18 @@ export const OVERRIDE_KEYS = [
   "skills",
 ] as const satisfies readonly (keyof Entry)[];
 
+/** What protects the user from a server, in each spelling: what is meant by a slip in one of these keys must not be lost. */
+export const PROTECTING_KEYS: readonly string[] = [
+  "sandbox",
+  "approve",
+  "approveTools",
+  "inheritEnv",
+  "skills",
+  "excludeTools",
+  "includeTools",
+  "tools",
+] satisfies (keyof Entry)[];
+
 /** An entry in one spelling: keys and words of other programs as those that mean the same here. */
 export function inOneSpelling({
   disabled,

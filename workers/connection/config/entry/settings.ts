@@ -380,11 +380,20 @@ export const STRICTEST: Partial<Settings> = {
   hotReload: "ask",
 };
 
+/** The settings of `STRICTEST`, in each spelling. */
+export const STRICT_KEYS: readonly string[] = [...Object.keys(STRICTEST), "approveTools"];
+
+/** What errors about all settings of a user's file say. */
+export const UNTIL_ALL = "Until then those of them that protect you count as their strictest.";
+
+/** The setting that a mistake is about. */
+const settingOf = ({ path, meant }: Mistake): string => meant ?? path[0] ?? "";
+
 /** The strictest values of the wrong keys, and the mistakes that say so. */
 function strictly(wrong: ReadonlySet<string>, mistakes: readonly Mistake[]) {
   const strict = Object.fromEntries(Object.entries(STRICTEST).filter(([key]) => wrong.has(key)));
   const told = mistakes.map((one): Mistake => {
-    const [written = ""] = one.path;
+    const written = settingOf(one);
     const key = written === "approveTools" ? "approve" : written;
     if (one.severity !== "error" || !Object.hasOwn(strict, key)) return one;
     const until = `Until then ${key} counts as ${JSON.stringify(strict[key])}.`;
@@ -395,25 +404,24 @@ function strictly(wrong: ReadonlySet<string>, mistakes: readonly Mistake[]) {
 
 /**
  * Checks the settings of one file. A wrong key is left out; the others count. `isUsers`: a wrong key that protects the user
- * counts as the strictest.
+ * counts as the strictest. `others`: mistakes about its keys that the text alone shows.
  */
 export function parseSettings(
   raw: unknown,
   isUsers = false,
+  others: readonly Mistake[] = [],
 ): { settings: Partial<Settings>; mistakes: Mistake[] } {
   if (!isObject(raw)) {
     const message = `expected an object, found ${kindOf(raw)}`;
     const strict = isUsers ? STRICTEST : {};
-    const until = isUsers ? " Until then those of them that protect you count as their strictest." : "";
+    const until = isUsers ? ` ${UNTIL_ALL}` : "";
     return {
       settings: strict,
       mistakes: [mistake([], message, `Write {"toolPrefix": "server"}.${until}`)],
     };
   }
-  const { mistakes } = check(settingsShape, raw);
-  const wrong = new Set(
-    mistakes.filter(({ severity }) => severity === "error").map(({ path }) => path[0] ?? ""),
-  );
+  const mistakes = [...check(settingsShape, raw, isUsers ? STRICT_KEYS : []).mistakes, ...others];
+  const wrong = new Set(mistakes.filter(({ severity }) => severity === "error").map(settingOf));
   if (raw.identityProvider !== undefined && !wrong.has("identityProvider")) {
     const written = raw.identityProvider as IdentityEntry;
     const found = identityFindings(written, (text) => !isLate(text));

@@ -19,11 +19,13 @@ import {
   mistake,
   nearestKey,
   unknownKeys,
+  untilMended,
   warning,
 } from "../entry/mistakes.ts";
 import { isOverride, type Override, offUntilMended, parseOverride } from "../entry/override.ts";
 import { fileShape, IMPORTS, type ImportName } from "../entry/schema.ts";
-import { parseSettings, type Settings } from "../entry/settings.ts";
+import { PROTECTING_KEYS } from "../entry/server-keys.ts";
+import { parseSettings, type Settings, STRICT_KEYS, STRICTEST, UNTIL_ALL } from "../entry/settings.ts";
 import { type ConfigDocument, type Position, parseJsonc } from "./document.ts";
 import { type ConfigSource, PACKAGES } from "./sources.ts";
 
@@ -232,6 +234,55 @@ export const brokenFile = (
 const givenTwice = (path: string[]): Mistake =>
   warning(path, "is given twice, this one counts", "Remove the other one.");
 
+const unsure = (path: string[]): Mistake => mistake(path, "is given twice", "Remove the other one.");
+
+const isServerKey = (key: string): boolean => (SERVER_KEYS as readonly string[]).includes(key);
+
+/** Whether one of two values for the path may protect the user. Nobody knows which of them was meant. */
+function mayProtect([first = "", second, third]: readonly string[]): boolean {
+  if (first === "settings") return second === undefined || STRICT_KEYS.includes(second);
+  if (!isServerKey(first) || second === undefined) return false;
+  return third === undefined || PROTECTING_KEYS.includes(third);
+}
+
+const nameOf = (entry: FileEntry): string => (entry.kind === "server" ? entry.definition.name : entry.name);
+
+/** `twice`: paths in servers. */
+function switchOff(document: ConfigDocument, twice: readonly string[][], config: FileConfig): void {
+  const names = new Set(twice.map(([, name]) => name));
+  const { override, mistakes } = offUntilMended(firstOf(twice, unsure));
+  addAll(config.problems, toProblems(document, config.source.file, [], mistakes));
+  config.entries = config.entries.map((entry) => {
+    const name = nameOf(entry);
+    const { key, at } = entry;
+    return names.has(name)
+      ? { kind: "override", name, override, isWrong: true, key, at, positions: {} }
+      : entry;
+  });
+}
+
+/** `twice`: paths in them. `isLost`: what they say is not known. */
+function readSettings(
+  document: ConfigDocument,
+  root: Record<string, unknown>,
+  { config, twice, isLost }: { config: FileConfig; twice: readonly string[][]; isLost: boolean },
+): void {
+  const { origin, file } = config.source;
+  if (Object.hasOwn(root, "settings")) {
+    const others = firstOf(twice, ([, ...path]) => unsure(path));
+    const { settings, mistakes } = parseSettings(root.settings, origin === "user", others);
+    config.settings = settings;
+    config.settingPositions = positionsOf(document, ["settings"], Object.keys(settings));
+    addAll(config.problems, toProblems(document, file, ["settings"], mistakes));
+  }
+  if (isLost) config.settings = { ...config.settings, ...STRICTEST };
+}
+
+const parted = (
+  paths: readonly string[][],
+  isFirst: (path: string[]) => boolean,
+): [string[][], string[][]] => [paths.filter(isFirst), paths.filter((path) => !isFirst(path))];
+
 /** Checks the text of a file. Never throws. */
 export function parseConfigText(text: string, source: ConfigSource): FileConfig {
   if (text.trim() === "") {
@@ -242,18 +293,21 @@ export function parseConfigText(text: string, source: ConfigSource): FileConfig 
   if ("problem" in found) return brokenFile(source, found.problem);
   const { document, root } = found;
   const config = emptyFile(source);
-  const { file } = source;
-  addAll(config.problems, toProblems(document, file, [], unknownKeys(fileShape, root)));
-  addAll(config.problems, toProblems(document, file, [], firstOf(document.repeated, givenTwice)));
+  const [twice, others] = parted(document.repeated, (path) => source.origin === "user" && mayProtect(path));
+  const [inSettings, inServers] = parted(twice, ([first]) => first === "settings");
+  const [whole, single] = parted(inSettings, ({ length }) => length === 1);
+  const top = [
+    ...unknownKeys(fileShape, root, source.origin === "user" ? ["settings"] : []),
+    ...firstOf(others, givenTwice),
+    ...firstOf(whole, unsure),
+  ];
+  addAll(config.problems, toProblems(document, source.file, [], untilMended(top, UNTIL_ALL)));
   readServers(document, root, config);
+  if (inServers.length > 0) switchOff(document, inServers, config);
   readImports(document, root, config);
   readPlugins(document, root, config);
-  if (Object.hasOwn(root, "settings")) {
-    const { settings, mistakes } = parseSettings(root.settings, source.origin === "user");
-    config.settings = settings;
-    config.settingPositions = positionsOf(document, ["settings"], Object.keys(settings));
-    addAll(config.problems, toProblems(document, source.file, ["settings"], mistakes));
-  }
+  const isLost = top.some(({ severity }) => severity === "error");
+  readSettings(document, root, { config, twice: single, isLost });
   return config;
 }
 

@@ -215,7 +215,12 @@ describe("parseConfigText", () => {
     [
       "a server given twice",
       '{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}',
-      "warning 1:45: mcpServers.a: is given twice, this one counts.",
+      "error 1:45: mcpServers.a: is given twice. Remove the other one. Until then the server is off.",
+    ],
+    [
+      "a key given twice that protects nobody",
+      '{"mcpServers": {"a": {"command": "x", "command": "y"}}}',
+      "warning 1:50: mcpServers.a.command: is given twice, this one counts.",
     ],
     [
       "a setting of another form",

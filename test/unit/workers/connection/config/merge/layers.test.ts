@@ -617,9 +617,9 @@ describe("mistakes", () => {
   });
 
   test("wrong settings -> told, and nothing of them counts", () => {
-    const text = '{"settings": {"catalog": "maybe", "approveToo": ["never"]}}';
+    const text = '{"settings": {"catalog": "maybe", "toolPrefx": ["never"]}}';
     const file = parseConfigText(text, USER);
-    expect(file.problems.map(({ key }) => key)).toEqual(["settings.catalog", "settings.approveToo"]);
+    expect(file.problems.map(({ key }) => key)).toEqual(["settings.catalog", "settings.toolPrefx"]);
     expect(file.settings).toEqual({});
   });
 
@@ -641,6 +641,68 @@ describe("mistakes", () => {
       expect(parseConfigText(text, PROJECT_PI).settings).toEqual({});
     },
   );
+
+  test.each<[string, string, unknown]>([
+    ['{"sandbx": true}', "settings.sandbx", { sandbox: true }],
+    ['{"sandbx": true, "sandbox": false}', "settings.sandbx", { sandbox: true }],
+    ['{"aproveTools": true}', "settings.aproveTools", { approve: "always" }],
+    ['{"inherit_env": false}', "settings.inherit_env", { inheritEnv: false }],
+    ['{"approve": "always", "approve": "never"}', "settings.approve", { approve: "always" }],
+    ['{"sandbox": {"write": ["a"], "write": ["~"]}}', "settings.sandbox.write", { sandbox: true }],
+  ])(
+    "the user's settings are %s -> the strictest of what was meant, and the mistake says so",
+    (written, key, counts) => {
+      const text = `{"settings": ${written}}`;
+      const file = parseConfigText(text, USER);
+      expect(file.settings).toEqual(counts);
+      expect(file.problems).toMatchObject([
+        { severity: "error", key, remedy: expect.stringContaining("Until then ") },
+      ]);
+      // A project decides nothing by its mistakes.
+      expect(parseConfigText(text, PROJECT_PI).problems).toMatchObject([{ severity: "warning", key }]);
+    },
+  );
+
+  test.each([
+    '{"setings": {"sandbox": true}}',
+    '{"settings": {"sandbox": true}, "settings": {"toolPrefix": "short"}}',
+  ])("the user's file is %s -> its settings that protect count as their strictest", (text) => {
+    const { settings, problems } = parseConfigText(text, USER);
+    expect(settings).toMatchObject({
+      ...{ sandbox: true, approve: "always", inheritEnv: false, skills: false, hotReload: "ask" },
+    });
+    expect(problems).toMatchObject([
+      { severity: "error", remedy: expect.stringContaining("count as their strictest.") },
+    ]);
+    const theirs = parseConfigText(text, PROJECT_PI);
+    expect(theirs.settings).not.toHaveProperty("approve");
+    expect(theirs.problems).toMatchObject([{ severity: "warning" }]);
+  });
+
+  test.each<[string, boolean]>([
+    ['{"db": {"command": "own", "sandbx": true}}', false],
+    ['{"db": {"command": "own", "disabledTools": ["drop_*"]}}', false],
+    ['{"db": {"command": "own", "default_tools_approval_mode": "prompt"}}', false],
+    ['{"db": {"lifecycle": "lazy", "excludTools": ["drop_*"]}}', false],
+    ['{"db": {"command": "own", "excludeTools": ["drop_*"], "excludeTools": []}}', false],
+    ['{"db": {"command": "own", "approve": {"drop": "ask", "drop": "allow"}}}', false],
+    ['{"db": {"command": "own", "sandbox": true}, "db": {"command": "own"}}', false],
+    ['{"db": {"command": "own", "alwaysAllow": ["get"]}}', true],
+    ['{"db": {"command": "own", "trust": true}}', true],
+    ['{"db": {"command": "own", "lifecyle": "lazy"}}', true],
+    ['{"db": {"command": "own", "command": "own"}}', true],
+  ])("the user's servers are %s -> the server is on: %s", (written, enabled) => {
+    const text = `{"mcpServers": ${written}}`;
+    const lower = file({ ...USER, file: "/home/.config/mcp/mcp.json" }, { db: { command: "lower" } });
+    const own = parseConfigText(text, USER);
+    expect(merge([lower, own]).servers).toMatchObject([{ name: "db", enabled }]);
+    expect(own.problems).toMatchObject([{ severity: enabled ? "warning" : "error" }]);
+    if (!enabled) expect(own.problems[0]?.remedy).toContain("Until then the server is off.");
+    // A project decides nothing by its mistakes.
+    const theirs = parseConfigText(text, PROJECT_PI);
+    expect(theirs.problems).toMatchObject([{ severity: "warning" }]);
+    expect(merge([lower, theirs]).servers).toMatchObject([{ enabled: true }]);
+  });
 
   test("the user's settings are no object -> those that protect count as their strictest", () => {
     const { settings } = parseConfigText('{"settings": []}', USER);
