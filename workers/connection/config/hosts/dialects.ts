@@ -206,6 +206,9 @@ function codexApprove({ default_tools_approval_mode: mode, tools }: Data): Data 
   return Object.keys(rules).length > 0 ? rules : undefined;
 }
 
+/** Copilot CLI's settings name the servers that `/mcp disable` has switched off; config.json is their older place. */
+const isCopilotSettings = (file: string): boolean => /[\\/](?:config|settings)\.json$/.test(file);
+
 /** Names of servers that `gemini mcp disable` has switched off, in lower case. */
 const GEMINI_SWITCHES = "mcp-server-enablement.json";
 
@@ -230,8 +233,8 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
       user: [join(env.CLAUDE_CONFIG_DIR || home, ".claude.json")],
       project: [],
     }),
-    groups: (root, facts) => [
-      ...mcpServers(root, facts),
+    groups: (root, facts, file) => [
+      ...mcpServers(root, facts, file),
       ...claudeProjects(root, facts).map(([folder, { mcpServers: servers }]) => ({
         path: ["projects", folder, "mcpServers"],
         servers,
@@ -399,11 +402,19 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
   },
   "copilot-cli": {
     title: "GitHub Copilot CLI",
-    files: ({ facts: { home, cwd, env }, join }) => ({
-      user: [join(env.COPILOT_HOME || join(home, ".copilot"), "mcp-config.json")],
-      project: [join(cwd, ".github", "mcp.json")],
-    }),
-    groups: mcpServers,
+    files: ({ facts: { home, cwd, env }, join }) => {
+      const folder = env.COPILOT_HOME || join(home, ".copilot");
+      return {
+        user: [join(folder, "mcp-config.json")],
+        project: [join(cwd, ".github", "mcp.json")],
+        userLast: [join(folder, "config.json"), join(folder, "settings.json")],
+      };
+    },
+    groups: (root, facts, file) => (isCopilotSettings(file) ? [] : mcpServers(root, facts, file)),
+    rules: ({ disabledMcpServers: names }, _, file) => {
+      const off = new Set(isCopilotSettings(file) && Array.isArray(names) ? names : []);
+      return { count: 0, of: (name) => (off.has(name) ? OFF : undefined) };
+    },
     convert: (entry) => ({
       ...fromCommon(
         entry,

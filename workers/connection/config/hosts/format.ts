@@ -77,7 +77,7 @@ export interface Format {
   /** The program merges its files key by key: an entry without a target changes one of an earlier file. */
   mergesEntries?: true;
   /** The objects of servers in a file; later ones win. */
-  groups(root: Data, facts: ConfigFacts): { path: string[]; servers: unknown }[];
+  groups(root: Data, facts: ConfigFacts, file: string): { path: string[]; servers: unknown }[];
   /** What a file says of servers by their names, beside their entries: it counts for servers of the program's other files as well. */
   rules?(root: Data, facts: ConfigFacts, file: string): Rules | undefined;
   /** An entry in our shape. The values are still the program's. `root`: the file that holds the entry. */

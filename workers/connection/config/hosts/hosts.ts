@@ -283,7 +283,7 @@ export function parseServers(text: string, { dialect, source, facts, before }: P
   const rules = dialect.rules?.(root, facts, file);
   if (rules) found.rules = { ...rules, source };
   const written = dialect
-    .groups(root, facts)
+    .groups(root, facts, file)
     .flatMap(({ path, servers }) =>
       Object.entries(isObject(servers) ? servers : {}).map(([name, entry]) => ({ path, name, entry })),
     );

@@ -532,6 +532,42 @@ test("VS Code: a sandbox without allowedDomains has no network; with some, what 
 });
 
 describe("GitHub Copilot CLI", () => {
+  test("servers that /mcp disable has switched off are off, whoever defines them; its settings bring none", () => {
+    const off = { disabledMcpServers: ["gh", "theirs"], mcpServers: { none: { command: "w" } } };
+    const { servers, problems } = merged("copilot-cli", [
+      ["user", { mcpServers: { gh: { command: "x" }, docs: { command: "y" } } }],
+      ["project", { mcpServers: { theirs: { command: "z" } }, disabledMcpServers: ["docs"] }],
+      ["last", off],
+    ]);
+    expect(Object.values(servers).map(({ name, enabled }) => [name, enabled])).toEqual([
+      ["gh", false],
+      ["docs", true],
+      ["theirs", false],
+    ]);
+    expect(problems).toEqual([]);
+  });
+
+  test("the settings name none, or something else -> the servers are on", () => {
+    for (const last of [{}, { disabledMcpServers: "gh" }, { disabledMcpServers: { gh: true } }]) {
+      const user = { mcpServers: { gh: { command: "x" } } };
+      const { servers, problems } = merged("copilot-cli", [
+        ["user", user],
+        ["last", last],
+      ]);
+      expect([servers.gh?.enabled, problems]).toEqual([true, []]);
+    }
+  });
+
+  test("COPILOT_HOME", () => {
+    const files = hostSources("copilot-cli", facts({ env: { COPILOT_HOME: "/c" } })).map(({ file }) => file);
+    expect(files).toEqual([
+      "/c/mcp-config.json",
+      "/work/app/.github/mcp.json",
+      "/c/config.json",
+      "/c/settings.json",
+    ]);
+  });
+
   test("its OAuth clients; what only Copilot has is left out, with the reason", async () => {
     const { servers, problems } = merged("copilot-cli", [["user", await fixture("copilot-cli.json")]]);
     expect(servers["fixed-client"]).toMatchObject({
