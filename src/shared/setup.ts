@@ -190,7 +190,9 @@ const mistakeText = (code: ParseErrorCode): string =>
     .toLowerCase();
 
 /** The value of JSON as pages show it, with comments and trailing commas. Throws `AddProblem`. */
-function parsed(text: string): unknown {
+function parsed(written: string): unknown {
+  // Blanks of pages and editors around it, such as a BOM, are none of JSON.
+  const text = written.trim();
   try {
     return JSON.parse(text) as unknown;
   } catch {

@@ -88,8 +88,11 @@ function takesRest(ui: PiContext["ui"], end: () => void): void {
  */
 export async function afterPause<T>(ctx: Pick<PiContext, "mode" | "ui">, open: () => Promise<T>): Promise<T> {
   if (!isTyping(ctx) && !isBehindAnswer(ctx)) return open();
+  const isBehind = !isTyping(ctx);
   let before = performance.now();
-  const end = ctx.ui.onTerminalInput(() => {
+  const end = ctx.ui.onTerminalInput((data) => {
+    // Who refuses several questions in a row lets nothing happen unread.
+    if (isBehind && STOPS.has(data)) return undefined;
     const pause = performance.now() - before;
     before = performance.now();
     if (pause < PAUSE_MS) return { consume: true };

@@ -107,6 +107,10 @@ function typed(text: string, schema: unknown, root: Schema): Typed {
   return { problem: `takes ${takes(schema, root)}, not ${quoted(text)}${why}` };
 }
 
+/** Whether a member takes the word that takes not any text, such as a number, null or a constant. */
+const isApart = (text: string, schema: unknown, root: Schema): boolean =>
+  alternatives(resolved(schema, root), root).some((one) => !isLast(one) && fitting(text, one) !== undefined);
+
 type Schema = Record<string, unknown>;
 
 const REFERENCES = 10;
@@ -245,8 +249,10 @@ class Builder {
     const items = itemsOf(schema, this.#root);
     const whole = typed(value, schema, this.#root);
     const isList = "value" in whole && Array.isArray(whole.value);
-    // A text is one item of a list if it is nothing else that fits, or the key came before; a list as JSON is the whole list.
-    if (items && !isList && ("problem" in whole || this.#given.has(path))) {
+    // One item of a list, if the key came before or nothing but a text would take the word. A list as JSON is the whole list.
+    const mayBeItem = items && !isList && !isApart(value, schema, this.#root);
+    const isItem = mayBeItem && ("problem" in whole || "value" in typed(value, items, this.#root));
+    if (items && !isList && (isItem || this.#given.has(path))) {
       this.#addItem({ target, key, path, schema }, value, items);
       return;
     }
@@ -302,7 +308,8 @@ class Builder {
       }
       // The members of a union may only say more of an object whose properties stand beside them.
       const [only] = objects;
-      if (only && objects.length === 1 && !isObject(schema.properties)) schema = only;
+      const saysItself = isObject(schema.properties) || isObject(schema.additionalProperties);
+      if (only && objects.length === 1 && !saysItself) schema = only;
     }
     throw usage(`${quoted(path)} is not the name of a parameter.`);
   }

@@ -12,6 +12,7 @@ import { ACTIONS, type Action, type ActionName, doneText, OF_SESSION } from "../
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import { unreadFiles } from "../../shared/untrusted.ts";
+import { isRuntimeEnd } from "../dialog.ts";
 import type { McpHost } from "../mcp-host.ts";
 import type { Area } from "../screen/frame.ts";
 import { keyOf } from "../screen/list.ts";
@@ -211,7 +212,7 @@ function createPanel(
       if (typeof text === "string") tell({ notice: { text, level: "info" } });
     } catch (error) {
       if (isOpen) failed(error);
-      else if (!isOver) tellLate(ctx, error);
+      else if (!isOver && !isRuntimeEnd(error)) tellLate(ctx, error);
     } finally {
       if (state.busy === busy) tell({ busy: undefined });
     }

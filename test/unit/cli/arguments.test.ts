@@ -98,7 +98,16 @@ describe("words that fit", () => {
     [{ anyOf: [numbers, { enum: ["all"] }] }, ["v=all"], "all"],
     [{ anyOf: [{ type: "boolean" }, numbers] }, ["v=true"], true],
     [{ anyOf: [{ type: "boolean" }, numbers] }, ["v=1"], [1]],
-    [{ anyOf: [numbers, { type: "string" }] }, ["v=1"], "1"],
+    [{ anyOf: [numbers, { type: "string" }] }, ["v=1"], [1]],
+    [{ anyOf: [numbers, { type: "string" }] }, ["v=a"], "a"],
+    [{ anyOf: [{ type: "array", items: left }, { type: "string" }] }, ['v={"left":1}'], [{ left: 1 }]],
+    [{ type: ["array", "string"], items: { enum: ["x", "y"] } }, ["v=x"], ["x"]],
+    [{ anyOf: [numbers, { anyOf: [{ type: "number" }, { type: "null" }] }] }, ["v=7"], [7]],
+    [
+      { type: "object", additionalProperties: { type: "integer" }, oneOf: [{ required: ["x"] }] },
+      ["v.x=1"],
+      { x: 1 },
+    ],
     [{ anyOf: [numbers, { type: "string" }] }, ["v=1", "v=2", "v=3"], [1, 2, 3]],
     [{ anyOf: [left, { type: "array", items: left }] }, ['v={"left":1}'], { left: 1 }],
     [

@@ -395,6 +395,12 @@ describe("the JSON of a README", () => {
       { command: "npx", args: ["http://x", "/*"] },
     ],
     [
+      "blanks that only editors and pages know",
+      [`\ufeff\u00a0${JSON.stringify({ fs: FS })}\u2028\u00a0`],
+      "fs",
+      FS,
+    ],
+    [
       "a name of every object",
       ['{"mcpServers": {"__proto__": {"command": "x"}}}'],
       "__proto__",

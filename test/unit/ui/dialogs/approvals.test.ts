@@ -250,6 +250,8 @@ describe("what the dialog shows", () => {
     answer.resolve("Allow once");
     await settled();
     expect(at.dialogs.map(({ options }) => options?.[0])).toEqual(["Allow once", "Allow once"]);
+    // Who refuses each of them lets nothing happen.
+    expect([at.isTaken("\u001b"), at.isTaken("\u0003")]).toEqual([false, false]);
     // The key is held down.
     for (let held = 0; held < 30; held++) {
       now += 30;
