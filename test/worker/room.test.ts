@@ -664,6 +664,16 @@ describe("a sandbox that cannot be made", () => {
     );
   });
 
+  test("XDG_RUNTIME_DIR is the home folder, or holds it -> named, since it would have to be hidden", async () => {
+    const place = await createPlace();
+    for (const folder of [place.home, place.base, place.session]) {
+      vi.stubEnv("XDG_RUNTIME_DIR", folder);
+      await expect(inRoom({ code: "" }, place)).rejects.toMatchObject({
+        message: expect.stringContaining("XDG_RUNTIME_DIR"),
+      });
+    }
+  });
+
   test("a path that is not there -> named", async () => {
     expect(await refusal({}, { write: ["~/none"] })).toMatch(
       /home\/none, which it should write, does not exist\. Make it/,

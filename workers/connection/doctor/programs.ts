@@ -301,8 +301,11 @@ export async function checkNpx({ servers, machine }: DoctorInput, signal: AbortS
       .filter(({ server, mayInstall }) => isShown(server) && !mayInstall)
       .map(({ server, state }) => judgePackages(server.name, state, isReachable)),
   ].filter((finding) => finding !== undefined);
-  if (found.length > 0) return found;
-  return [allWell("npx", `The packages of ${counted(byNpx.length, "server")} started by npx are in order.`)];
+  const installed = byNpx.filter(({ state }) => state.kind === "installed" || state.kind === "absent");
+  if (found.length > 0 || installed.length === 0) return found;
+  return [
+    allWell("npx", `The packages of ${counted(installed.length, "server")} started by npx are in order.`),
+  ];
 }
 
 export function checkVariables({ servers, machine }: DoctorInput): Finding[] {

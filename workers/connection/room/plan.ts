@@ -348,6 +348,17 @@ async function makeNothing(path: string): Promise<void> {
   await give(file, dirname(path)).finally(() => file.close());
 }
 
+/** Throws `spawn_failed` if to hide the runtime folder would hide what the server needs. */
+async function refuseWide(name: string, runtime: string, needed: readonly string[]): Promise<void> {
+  const at = (await real(runtime)) ?? runtime;
+  if (needed.some((one) => isWithin(one, at)))
+    throw noRoom(
+      name,
+      `XDG_RUNTIME_DIR (${runtime}) is or holds a folder in which it works, and would have to be hidden`,
+      "Set XDG_RUNTIME_DIR to a private folder of its own.",
+    );
+}
+
 /** Makes the server's own folder. Throws `spawn_failed` if a path that should be writable is not there. */
 export async function planRoom(
   room: Sandbox,
@@ -382,6 +393,7 @@ export async function planRoom(
   const secret = [...privatePaths(home, session), ...serverFiles(place)];
   // The hub's secret may lie there, by which one has it start programs. A path that is not absolute counts for nobody.
   const runtime = [process.env.XDG_RUNTIME_DIR ?? ""].filter(isAbsolute);
+  for (const one of runtime) await refuseWide(name, one, [homeAt, sessionAt]);
   const mounts = await readMounts();
   const [places, shown, programs, privates, agents, hidden, opened, obeyed, writable] = await Promise.all([
     rulesFor(await everywhere([tmpdir(), "/tmp", "/var/tmp", "/run", ...runtime, agentDir], mounts), "hide"),
