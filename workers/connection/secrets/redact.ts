@@ -121,7 +121,7 @@ const SECRET_CHARS = SURE_CHARS;
 const NAMED_SECRET_CHARS = 4;
 /** Neither are words that everybody has, the password of a database on a developer's machine among them: addresses hold them. */
 const NO_SECRET =
-  /^(true|false|null|none|auto|required|optional|disabled|localhost|development|production|password|postgres)$/i;
+  /^(true|false|null|none|auto|required|optional|disabled|localhost|development|production|password|postgres|root|admin|guest|user|test|mysql|redis|mongo)$/i;
 
 /** Values that no text may show. */
 export interface Secrets {

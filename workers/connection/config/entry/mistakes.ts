@@ -145,9 +145,13 @@ export function firstOf<T>(all: readonly T[], explain: (one: T) => Mistake, path
   return [...first, { severity: sample.severity, path, message: `and ${count} more such mistakes`, remedy }];
 }
 
+/** Whether nothing is lost with the value: other programs write empty lists, and a list of all tools. */
+const saysNothing = (value: unknown): boolean =>
+  value === null || (Array.isArray(value) && value.every((one) => one === "*"));
+
 /**
  * A mistake for each unknown key of the object itself, with the key that was probably meant: an error if that is one of
- * `protecting`, or else a warning.
+ * `protecting` and its value says something, or else a warning.
  */
 export function unknownKeys(shape: Shape, value: object, protecting: readonly string[] = []): Mistake[] {
   const known = Object.keys(shape);
@@ -159,7 +163,7 @@ export function unknownKeys(shape: Shape, value: object, protecting: readonly st
     const near = nearestKey(key, known);
     if (!near) return warning([key], "unknown key, it has no effect", "Remove it.");
     const told = mistake([key], what ?? `unknown key, did you mean "${near}"?`, remedy ?? `Write "${near}".`);
-    const isError = protecting.includes(near) && !widens;
+    const isError = protecting.includes(near) && !widens && !saysNothing(value[key as keyof typeof value]);
     return { ...told, severity: isError ? "error" : "warning", meant: near };
   });
 }

@@ -80,9 +80,13 @@ const PLACE =
  */
 const ENDS_PART = /[/\\?#:&;%]/;
 
-const isPlaceWithin = (name: string, value: string): boolean =>
-  (WHO.test(name) && !ENDS_PART.test(value)) ||
-  (PLACE.test(name) && !ENDS_PART.test(value) && !value.includes("@"));
+/** The name of a machine, if the value is one as a whole. */
+const MACHINE_NAME = /(?:^|_)(?:HOST|SERVER|DOMAIN|ENDPOINT|SITE)_?NAME$/is;
+
+const isPlaceWithin = (name: string, value: string): boolean => {
+  if (ENDS_PART.test(value) || (MACHINE_NAME.test(name) && HOST.test(value))) return false;
+  return WHO.test(name) || (PLACE.test(name) && !value.includes("@"));
+};
 
 /**
  * The address of a database: it brings its own user and password, so that no secret of the user follows it. Another

@@ -34,6 +34,11 @@ export function hostSources(host: HostName, facts: ConfigFacts): ConfigSource[] 
   };
   const appData = desktop[platform] ?? config;
   const { user, project, userLast = [] } = DIALECTS[host].files({ facts, join, config, appData });
+  const usual = DIALECTS[host].files({
+    ...{ facts: { ...facts, env: {} }, join, config: join(home, ".config") },
+    appData: { ...desktop, win32: join(home, "AppData", "Roaming") }[platform] ?? join(home, ".config"),
+  });
+  const isUsual = (file: string): boolean => [...usual.user, ...(usual.userLast ?? [])].includes(file);
   const roots = [facts.cwd, ...(facts.worktree === undefined ? [] : [facts.worktree])];
   // A variable such as CODEX_HOME, which a folder's own tools may set, can lead into the clone: then the file is the project's.
   const isClones = (file: string): boolean =>
@@ -43,7 +48,9 @@ export function hostSources(host: HostName, facts: ConfigFacts): ConfigSource[] 
     (origin: ConfigSource["origin"]) =>
     (file: string): ConfigSource => ({ file, origin, required: false });
   const ofUser = (file: string): ConfigSource =>
-    isClones(file) ? sourceOf("project-file")(resolve(facts.cwd, file)) : sourceOf("import")(file);
+    isClones(file) && !isUsual(file)
+      ? sourceOf("project-file")(resolve(facts.cwd, file))
+      : sourceOf("import")(file);
   const ofProject = project.map(sourceOf("project-file"));
   // If the session runs in the home folder, a file can be the user's and the project's: then it is the project's only.
   const isTwice = ({ file }: ConfigSource): boolean => project.includes(file);

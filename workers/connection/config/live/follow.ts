@@ -84,9 +84,24 @@ async function answerOf<T, U>(file: string, look: (file: string) => Promise<T>, 
   return "value" in found ? found.value : instead;
 }
 
-/** A file that does not answer stays watched as it is. */
-const waysTo = (file: string): Promise<Ways> =>
-  answerOf(file, findWays, { files: [file], links: [], inPlace: [] });
+/** Each file that never answers holds one of Pi's four threads for files. */
+const MOST_SILENT = 2;
+
+/** Looks at one file after the other. `instead`: for one that does not answer, and for the others beyond a few of these. */
+async function eachOf<T>(
+  files: readonly string[],
+  look: (file: string) => Promise<T>,
+  instead: (file: string) => T,
+): Promise<T[]> {
+  const found: T[] = [];
+  let silent = 0;
+  for (const file of files) {
+    const one = silent < MOST_SILENT ? await answerOf(file, look, undefined) : undefined;
+    if (one === undefined) silent++;
+    found.push(one ?? instead(file));
+  }
+  return found;
+}
 
 /** What changes with each edit of the file. */
 const stampOf = (file: string): Promise<string> =>
@@ -201,7 +216,8 @@ export function watchConfig(options: {
 
   /** Gives the sets that watch anything. */
   const update = async (): Promise<PathSet[]> => {
-    const ways = await Promise.all(wanted.map(waysTo));
+    // A file that does not answer stays watched as it is.
+    const ways = await eachOf(wanted, findWays, (file) => ({ files: [file], links: [], inPlace: [] }));
     if (closed) return [];
     inPlace = new Set(ways.flatMap((way) => way.inPlace));
     const paths = [
@@ -213,10 +229,12 @@ export function watchConfig(options: {
     return sets.filter((_, i) => (paths[i] ?? []).length > 0);
   };
 
-  /** One after the other: each file that never answers holds one of Pi's four threads for files. */
+  const lastStamps = new Map<string, string>();
+  /** A file that does not answer counts as it was. */
   const stamps = async (): Promise<string> => {
-    const found: string[] = [];
-    for (const file of wanted) found.push(await answerOf(file, stampOf, "silent"));
+    const looked = [...wanted];
+    const found = await eachOf(looked, stampOf, (file) => lastStamps.get(file) ?? "");
+    for (const [i, file] of looked.entries()) lastStamps.set(file, found[i] ?? "");
     return found.join("\n");
   };
 

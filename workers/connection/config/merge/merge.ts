@@ -313,9 +313,12 @@ export async function loadConfig(
     const { bytes } = fileLimits(source);
     const found = isProject(origin) ? await readInTime(file, bytes, from) : await from(file, bytes);
     if (isProject(origin)) projects.add(file);
-    if (found.kind === "unreadable" && found.later) unanswered.set(file, found.later);
-    reads.set(file, found);
-    return found;
+    const later = found.kind === "unreadable" ? found.later : undefined;
+    if (later) unanswered.set(file, later);
+    // What a user's file said before, or that there was none, counts until it answers: nothing of the user is left out or stricter.
+    const known = later && !isProject(origin) ? (last?.reads.get(file) ?? found) : found;
+    reads.set(file, known);
+    return known;
   };
   const texts = new Map<string, string>();
   const reading: Reading = { facts: given, lastTexts: last?.texts ?? new Map(), texts, broken: [], read };

@@ -542,6 +542,16 @@ describe("hostSources", () => {
     },
   );
 
+  test.each([
+    ["codex", "/home/me/.codex"],
+    ["cursor", "/home/me/.cursor"],
+    ["vscode", "/home/me/.config"],
+    ["opencode", "/home/me/.config"],
+  ] as const)("%s, and Pi runs in %s -> its own files there stay the user's", (host, cwd) => {
+    const [first] = hostSources(host, facts({ ...LINUX, cwd, env: {} }));
+    expect(first).toMatchObject({ file: expect.stringContaining(cwd), origin: "import" });
+  });
+
   test("APPDATA moves the files of desktop programs on Windows", () => {
     const moved = facts({ ...WINDOWS, env: { APPDATA: "E:\\Data" } });
     expect(hostSources("vscode", moved)[0]?.file).toBe("E:\\Data\\Code\\User\\mcp.json");

@@ -12,6 +12,7 @@ import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import { runConfiguration } from "../../../../../../workers/connection/config/config.ts";
 import {
+  configSources,
   type FileText,
   readInTime,
   readText,
@@ -266,6 +267,23 @@ test("a project's file stops answering in the session -> edits of the user's fil
   await put(home.mcp, configOf({ own: server(), one: server(), two: server() }));
   await becomes(pi.runs, ["own", "one", "two"]);
   expect(looks()).toBe(before);
+});
+
+test("a place of the user's own files, where none is, stops answering -> no setting gets stricter, and edits are applied", async () => {
+  const home = await createHome();
+  await put(home.mcp, configOf({ own: server() }));
+  const pi = await open(home);
+  const facts = configFacts({ agentDir: home.agentDir, cwd: home.cwd, projectTrusted: true });
+  const first = await loadConfig(facts);
+  const none = configSources(facts)[0]?.file ?? "";
+  expect(first.reads.get(none)).toEqual({ kind: "missing" });
+  stall(none);
+  expect(await pi.running.confirmed()).toBeUndefined();
+  expect(silenceOf(none)).toBeDefined();
+  expect((await loadConfig(facts, first)).settings).toEqual(first.settings);
+  await put(home.mcp, configOf({ own: server(), one: server() }));
+  await becomes(pi.runs, ["own", "one"]);
+  expect(pi.running.state.problems).toEqual([]);
 });
 
 test("a user's own file may take longer: nothing of the user is left out", async () => {
