@@ -224,6 +224,8 @@ function put(slots: Slots, server: string, entry: CacheEntry, nowMs: number): bo
   const current = slots.get(server);
   const displaced = isObject(current) && typeof current.configHash === "string" && key !== server;
   const before = key === undefined ? undefined : (slots.get(key) as StoredEntry);
+  // Another session may have asked the server later than the one that stores.
+  if (before && isFresh(before, nowMs) && entry.cachedAt < (before.cachedAt as number)) return false;
   const merged = mergeEntry(entry, before ?? (isObject(current) && !displaced ? current : {}));
   if (
     before &&

@@ -292,9 +292,6 @@ export function createResourceRequests(parts: ResourceParts): ResourceRequests {
       await started;
       const server = supervisor.get(name);
       if (isPage(uri)) throw redactError(pageOfApp(name, uri), server.redact);
-      // A mention brings the text to the model, and a skill's text comes there checked and with its gate alone.
-      const skill = wantsStructured ? undefined : skillWith(server, uri);
-      if (skill) throw redactError(fileOfSkill(name, skill), server.redact);
       const startedAt = performance.now();
       const request = {
         tool: uri,
@@ -305,7 +302,13 @@ export function createResourceRequests(parts: ResourceParts): ResourceRequests {
       };
       try {
         const result = await abortable(
-          server.use((connection) => connection.readResource(request)),
+          server.use(async (connection) => {
+            // A mention brings the text to the model, and a skill's text comes there checked and with its gate alone. Not sooner:
+            // the server may have told of its skills only now.
+            const skill = wantsStructured ? undefined : skillWith(server, uri);
+            if (skill) throw fileOfSkill(name, skill);
+            return connection.readResource(request);
+          }),
           signal,
           `${name}/${oneLine(uri, LIMITS.resourceTitleChars)}`,
         );

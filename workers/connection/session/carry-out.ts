@@ -185,13 +185,18 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
 
   /**
    * Stores what servers have listed under their new hashes: other rules need no other connection, and the next session would
-   * not know the tools. Without the resources that it is to show now, a server is asked for them.
+   * not know the tools. Without the resources or the skills that it is to show now, a server is asked for them.
    */
-  const storeAgain = (changed: readonly string[]): void => {
+  const storeAgain = (changed: readonly string[], { servers }: Plan): void => {
+    const lacksSkills = servers.flatMap((one) =>
+      one.action === "update" && one.before.skillPolicy.use === false && one.after.skillPolicy.use !== false
+        ? [one.name]
+        : [],
+    );
     for (const server of supervisor.servers) {
       const { name, hasOwnLists, resources, definition } = server;
-      if (changed.includes(name) && hasOwnLists && (resources || !definition.exposeResources))
-        catalog.changed(server);
+      const isWhole = (resources || !definition.exposeResources) && !lacksSkills.includes(name);
+      if (changed.includes(name) && hasOwnLists && isWhole) catalog.changed(server);
     }
   };
 
@@ -218,7 +223,8 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
     });
     const starting = new Set(startedBy(change));
     const prepare = () => {
-      const hashed = hashes.update(supervisor.servers.map(({ definition }) => definition)).then(storeAgain);
+      const definitions = supervisor.servers.map(({ definition }) => definition);
+      const hashed = hashes.update(definitions).then((changed) => storeAgain(changed, change));
       // A plan that starts no server need not wait for the cache.
       return starting.size === 0 ? undefined : readKnown(starting, hashed);
     };

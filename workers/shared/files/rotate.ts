@@ -5,7 +5,7 @@
 import { rename } from "node:fs/promises";
 import { nodeFiles } from "./file-system.ts";
 import { withLock } from "./lock.ts";
-import { appendRegular, regularSize } from "./read-regular.ts";
+import { appendRegular, codeOf, regularSize } from "./read-regular.ts";
 
 /** `appendRegular`; before the file gets larger than `most` bytes, it becomes `<file>.1`, behind any link. Throws as that does. */
 export async function appendRotated(path: string, text: string, most: number): Promise<void> {
@@ -15,8 +15,12 @@ export async function appendRotated(path: string, text: string, most: number): P
   };
   if (await isFull(path)) {
     const { target } = await nodeFiles.find(path);
-    await withLock(target, { files: nodeFiles }, async (holds) => {
+    const rotate = async (holds: () => Promise<boolean>): Promise<void> => {
       if ((await isFull(target)) && (await holds())) await rename(target, `${target}.1`);
+    };
+    await withLock(target, { files: nodeFiles }, rotate).catch(async (error: unknown) => {
+      // A full disk has no room for a lock, and the rotation makes room. Else the file grows until the next line.
+      if (["ENOSPC", "EDQUOT"].includes(codeOf(error) ?? "")) await rotate(async () => true);
     });
   }
   await appendRegular(path, text);

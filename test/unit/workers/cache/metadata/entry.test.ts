@@ -250,6 +250,13 @@ describe("changeSlots: two definitions of one name", () => {
   });
 });
 
+test("a list that is older than the stored one of the same definition -> not stored", () => {
+  const stored = { ...entry("h", { instructions: "new" }), cachedAt: NOW };
+  const older = { ...entry("h", { instructions: "old" }), cachedAt: NOW - 1_000 };
+  expect(changeOf({ s: stored }, { entries: { s: older } })).toBeUndefined();
+  expect(changeOf({ s: older }, { entries: { s: stored } })?.s).toMatchObject({ instructions: "new" });
+});
+
 describe("changeSlots: what survives", () => {
   test("foreign fields of an entry and of its tools -> kept under the same hash", () => {
     const stored = {
