@@ -1,7 +1,7 @@
 /**
- * A command whose dialogs end with the session. Pi takes the dialogs of a session away when it replaces the
- * session, and never settles their promises: a command would wait for ever, and its keys would count as taken in the next
- * session, where the first choice of each question then lets nothing happen.
+ * A command whose dialogs end with the session. Pi takes the dialogs of a session away when it replaces the session, and
+ * never settles their promises. Without this end a command would wait for ever, and its keys would count as taken in the
+ * next session, where the first choice of each question then lets nothing happen.
  */
 import type { PiContext } from "../pi/api.ts";
 import { orAborted } from "./dialog.ts";

@@ -107,7 +107,7 @@ function typed(text: string, schema: unknown, root: Schema): Typed {
   return { problem: `takes ${takes(schema, root)}, not ${quoted(text)}${why}` };
 }
 
-/** Whether a member takes the word that takes not any text, such as a number, null or a constant. */
+/** Whether the word fits a member that accepts only some texts: a number, a boolean, null, a listed value, JSON. */
 const isApart = (text: string, schema: unknown, root: Schema): boolean =>
   alternatives(resolved(schema, root), root).some((one) => !isLast(one) && fitting(text, one) !== undefined);
 

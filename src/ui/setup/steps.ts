@@ -77,7 +77,7 @@ async function askJson(ctx: PiContext): Promise<AddWords | AddWords[] | undefine
     if (typeof edited !== "string" || edited.trim() === "") return undefined;
     text = edited;
     // A comment in the last line ends with it.
-    const parsed = parseAdd(["--", isJsonText(text) ? text : `{${text}\n}`]);
+    const parsed = parseAdd(["--", isJsonText(text) ? text : `{${text.trim()}\n}`]);
     if ("add" in parsed) return withName(ctx, parsed.add);
     if (parsed.instead?.several) return parsed.instead.several;
     notify(ctx, parsed.problem, "warning");

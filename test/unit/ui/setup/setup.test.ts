@@ -616,6 +616,17 @@ describe("/mcp add step by step", () => {
       name: "fs",
       entry: { command: "npx", args: ["-y", "it's"] },
     });
+    // Web pages put such blanks in front of a text, and JSON has no place for them.
+    const members = '"fs": { "command": "npx" }';
+    for (const blank of ["\uFEFF", "\u00A0", "\u2003"])
+      for (const text of [members, `{ ${members} }`]) {
+        const blanks = ["Paste JSON", "", "Add it without", "For you"];
+        const added = await run("add", "", { script: blanks, editor: () => `${blank}${text}${blank}` });
+        expect(added.asked.at(-1)?.[1], JSON.stringify(blank + text)).toMatchObject({
+          name: "fs",
+          entry: { command: "npx" },
+        });
+      }
     const pasted = await run("add", 'mine {"command": "npx", "args": ["a b"]}', {
       script: ["Add it without", "For you"],
     });
