@@ -229,8 +229,12 @@ function readJsonServer(text: string): { name?: string; entry: ServerEntry } {
     return { ...(typeof name === "string" ? { name } : {}), entry: asOurs(entry) };
   }
   const key = SERVER_KEYS.find((one) => isObject(root[one]));
-  const servers = Object.entries(key === undefined ? root : (root[key] as object)).slice(0, MOST_SERVERS);
+  const servers = Object.entries(key === undefined ? root : (root[key] as object));
   const entries = servers.filter((server): server is [string, ServerEntry] => isEntry(server[1]));
+  if (entries.length > MOST_SERVERS)
+    throw new AddProblem(
+      `The JSON holds ${entries.length} servers, more than the ${MOST_SERVERS} that are added at once: write them into your mcp.json.`,
+    );
   const [first] = entries;
   if (first === undefined) throw new AddProblem("The JSON names no server with a command or a url.");
   if (entries.length > 1) {

@@ -99,6 +99,15 @@ const UNASKED = {
 const numberOf = ({ text }: Part): number =>
   Number(text.startsWith('"') ? text.slice(1, -1) : text || Number.NaN);
 
+/** One text for all spellings of an id, such as `1` and `1.0`, or `"a\/b"` and `"a/b"`. */
+function meaningOf({ text }: Part): string {
+  try {
+    return JSON.stringify(JSON.parse(Buffer.from(text, "latin1").toString("utf8")));
+  } catch {
+    return text;
+  }
+}
+
 /** The `params` of a short message; undefined if there are none that can be read. */
 function paramsOf({ pieces, bytes }: Line): Record<string, unknown> | undefined {
   if (bytes > SHORT_BYTES) return undefined;
@@ -116,8 +125,8 @@ export class Routes<P extends Party> {
   readonly #open = new Map<number, Request<P>>();
   /** Calls whose answer nobody waits for any more, the oldest first. Without a party: it has left. */
   readonly #givenUp = new Map<number, { party: P | undefined; atMs: number }>();
-  /** Questions of the server: their ids as JSON text. */
-  readonly #asked = new Map<string, { party: P; method: string }>();
+  /** Questions of the server. The key is what the id means, which the session may write in another way. */
+  readonly #asked = new Map<string, { party: P; id: Part; method: string }>();
   #handshake:
     | { kind: "asked"; id: number; waiting: { party: P; id: string }[] }
     | { kind: "answered"; line: Line; at: Part }
@@ -167,7 +176,8 @@ export class Routes<P extends Party> {
     for (const call of this.#givenUp.values()) if (call.party === party) call.party = undefined;
     if (this.#handshake?.kind === "asked")
       this.#handshake.waiting = this.#handshake.waiting.filter((waiting) => waiting.party !== party);
-    for (const [id, asked] of this.#asked) if (asked.party === party) this.#askAnother(id, asked.method);
+    for (const { party: of, id, method } of this.#asked.values())
+      if (of === party) this.#askAnother(id, method);
     if (this.#levels.delete(party)) this.#lowerLevel();
     for (const [uri, parties] of this.#subscribed) {
       if (!parties.delete(party) || parties.size > 0) continue;
@@ -178,14 +188,14 @@ export class Routes<P extends Party> {
   }
 
   /** The session that was asked has ended. All sessions of one process have the same roots. */
-  #askAnother(id: string, method: string): void {
+  #askAnother(id: Part, method: string): void {
     const [other] = method === ROOTS ? this.#options.parties() : [];
     if (other) {
-      this.#asked.set(id, { party: other, method });
-      other.deliver(question(id, method));
+      this.#asked.set(meaningOf(id), { party: other, id, method });
+      other.deliver(question(id.text, method));
     } else {
-      this.#asked.delete(id);
-      this.#refuse(id, "The session that was asked has ended.");
+      this.#asked.delete(meaningOf(id));
+      this.#refuse(id.text, "The session that was asked has ended.");
     }
   }
 
@@ -243,10 +253,11 @@ export class Routes<P extends Party> {
 
   /** A session answers a question. */
   #answered(party: P, { pieces, envelope }: Line): void {
-    const id = envelope.id?.text ?? "";
-    if (this.#asked.get(id)?.party !== party) return;
-    this.#asked.delete(id);
-    this.#options.toServer(pieces);
+    const { id } = envelope;
+    const asked = id && this.#asked.get(meaningOf(id));
+    if (!id || asked?.party !== party) return;
+    this.#asked.delete(meaningOf(id));
+    this.#options.toServer(withChanges(pieces, [[id, asked.id.text]]));
   }
 
   /** A notification of a session. */
@@ -375,7 +386,7 @@ export class Routes<P extends Party> {
       this.#options.onNote(`asked ${method} ${UNASKED[party].noted}`);
       return;
     }
-    this.#asked.set(id.text, { party, method });
+    this.#asked.set(meaningOf(id), { party, id, method });
     party.deliver(line.pieces);
   }
 
@@ -406,9 +417,9 @@ export class Routes<P extends Party> {
       return;
     }
     if (method === "notifications/cancelled" && cancels) {
-      const asked = this.#asked.get(cancels.text);
+      const asked = this.#asked.get(meaningOf(cancels));
       const request = this.#open.get(numberOf(cancels));
-      this.#asked.delete(cancels.text);
+      this.#asked.delete(meaningOf(cancels));
       if (asked) asked.party.deliver(line.pieces);
       else if (request) request.party.deliver(withChanges(line.pieces, [[cancels, request.id]]));
       return;

@@ -428,6 +428,14 @@ describe("the JSON of a README", () => {
   });
 });
 
+test("JSON of more servers than are added at once -> their whole number, and none is offered", () => {
+  const servers = Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`s${i}`, { command: "x" }]));
+  expect(parseAdd([JSON.stringify({ mcpServers: servers })])).toEqual({
+    problem:
+      "The JSON holds 51 servers, more than the 50 that are added at once: write them into your mcp.json.",
+  });
+});
+
 test("JSON that is deep, or has a comment behind each comment -> refused at once", () => {
   expect(parseAdd([`{"a": ${"[".repeat(90_000)}`])).toEqual({ problem: "That JSON is nested too deeply." });
   const comments = `${"////".repeat(10_000)}\n${"/**/ ".repeat(10_000)}`;

@@ -237,10 +237,15 @@ function wordsOf(target: StdioTarget, machine: Machine): { command: string; args
 const isShown = ({ definition }: Examined): boolean =>
   definition.target.kind === "stdio" && !definition.target.args.some(isLate);
 
-async function reachesRegistry(machine: Machine, signal: AbortSignal): Promise<boolean | undefined> {
-  const url = URL.parse(machine.env.npm_config_registry || REGISTRY) ?? new URL(REGISTRY);
+/** `env`: of the server, which may name a registry and a proxy of its own. */
+async function reachesRegistry(
+  env: NodeJS.ProcessEnv,
+  machine: Machine,
+  signal: AbortSignal,
+): Promise<boolean | undefined> {
+  const url = URL.parse(env.npm_config_registry || REGISTRY) ?? new URL(REGISTRY);
   try {
-    if (proxyFor(url, machine.env)) return undefined;
+    if (proxyFor(url, env)) return undefined;
     await machine.lookUp(url.hostname, signal);
     return true;
   } catch {
@@ -292,14 +297,21 @@ export async function checkNpx({ servers, machine }: DoctorInput, signal: AbortS
   const looked = await Promise.all(local.map((server) => lookAtNpx(server, machine)));
   const byNpx = looked.filter((one) => one !== undefined);
   if (byNpx.length === 0) return own ? [own] : [];
-  const isAbsent = byNpx.some(({ state }) => state.kind === "absent");
-  const isReachable = isAbsent ? await reachesRegistry(machine, signal) : undefined;
+  const absent = byNpx.filter(({ state }) => state.kind === "absent");
+  const registries = Map.groupBy(absent, ({ env }) => env.npm_config_registry);
+  const looks = [...registries].map(
+    async ([registry, [first]]) =>
+      [registry, await reachesRegistry(first?.env ?? {}, machine, signal)] as const,
+  );
+  const reached = new Map(await Promise.all(looks));
   const found = [
     own,
     ...(await checkNodes(byNpx, machine, signal)),
     ...byNpx
       .filter(({ server, mayInstall }) => isShown(server) && !mayInstall)
-      .map(({ server, state }) => judgePackages(server.name, state, isReachable)),
+      .map(({ server, state, env }) =>
+        judgePackages(server.name, state, reached.get(env.npm_config_registry)),
+      ),
   ].filter((finding) => finding !== undefined);
   const installed = byNpx.filter(({ state }) => state.kind === "installed" || state.kind === "absent");
   if (found.length > 0 || installed.length === 0) return found;

@@ -97,7 +97,7 @@ export function judgeState(status: ServerStatus): Finding | undefined {
       severity: "warning",
       server,
       title: isOld ? "The server no longer accepts its sign-in." : "The server needs a sign-in.",
-      ...(error && !/needs a sign-in\.$/.test(error.message)
+      ...(error && error.data?.reason !== "not-signed-in"
         ? { detail: withoutServer(server, error.message) }
         : {}),
       remedy: commandFor("auth", server),

@@ -103,6 +103,26 @@ describe("a question of the server", () => {
     expect(server()).toEqual([]);
   });
 
+  it.each([
+    ["1.0", 1],
+    ['"a\\/b"', "a/b"],
+    ['"\\u00e9"', "é"],
+  ])(
+    "the server writes the id %s, the session %j -> the answer reaches the server, a withdrawal the session",
+    (written, id) => {
+      const { a, server, serverSays } = makeRoutes("a");
+      const asks = `{"jsonrpc":"2.0","id":${written},"method":"elicitation/create"}`;
+      serverSays(asks);
+      expect(a.got()).toEqual([{ id, method: "elicitation/create" }]);
+      a.says({ id, result: { action: "accept" } });
+      expect(server()).toEqual([{ id, result: { action: "accept" } }]);
+      serverSays(asks);
+      a.got();
+      serverSays({ method: "notifications/cancelled", params: { requestId: id } });
+      expect(a.got()).toEqual([{ method: "notifications/cancelled", params: { requestId: id } }]);
+    },
+  );
+
   test("the session that was asked leaves -> the server is told that nobody answers", () => {
     const { a, server, serverSays } = makeRoutes("a");
     serverSays(question(7));

@@ -80,7 +80,7 @@ test("an error -> its sentence without the server's name, what it wrote as a det
 test("what another check tells, and what the title says -> not told again", () => {
   const noFolder = failed("spawn_failed", "s: it has no place.", { server: "s", reason: "no-folder" });
   expect(judgeState(noFolder)?.id).toBe("folder");
-  const { error } = failed("needs_auth", "s: it needs a sign-in.");
+  const { error } = failed("needs_auth", "s: it needs a sign-in.", { server: "s", reason: "not-signed-in" });
   const status = makeStatus("s", {
     state: "needs-auth",
     signIn: { state: "needed" },

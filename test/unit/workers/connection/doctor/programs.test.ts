@@ -304,6 +304,26 @@ describe("checkNpx", () => {
     expect((await check(cache, { ...offline, env }))[0]?.severity).toBe("ok");
   });
 
+  test("a server with a registry of its own -> that one is looked up", async () => {
+    const asked: string[] = [];
+    const lookUp = async (host: string) => {
+      asked.push(host);
+      return host === "npm.company.example"
+        ? [{ address: "192.0.2.1", family: 4 }]
+        : Promise.reject(new Error(host));
+    };
+    const npx = { command: "npx", args: ["-y", "demo@1.0.0"] };
+    const own = { npm_config_registry: "https://npm.company.example/" };
+    const servers = [examined("own", { ...npx, env: own }), examined("a", npx), examined("b", npx)];
+    const machine = makeMachine({ ...offline, lookUp, env: { npm_config_cache: await temporaryFolder() } });
+    const found = await checkNpx(makeInput(servers, { machine }), never);
+    expect(found).toMatchObject([
+      { id: "npx", server: "a" },
+      { id: "npx", server: "b" },
+    ]);
+    expect(asked.toSorted()).toEqual(["npm.company.example", "registry.npmjs.org"]);
+  });
+
   test("another command, a project's server, a server that is off -> no program is run", async () => {
     let runs = 0;
     const versionOf = async () => `v${++runs}.0.0`;
