@@ -100,7 +100,9 @@ function namedInAddress(text: string): string[] {
 function namedInUrl(text: string): string[] {
   if (!ADDRESS.test(text)) return [];
   const parsed = /^[a-z][\w+.-]*:\/\//i.test(text) ? URL.parse(text) : null;
-  if (!parsed) return namedInAddress(text);
+  // In `postgres://app:12#b@db/x` a URL ends behind what it takes for a port; the program reads a password.
+  const isOther = parsed !== null && !/^(?:http|ws)s?:$/.test(parsed.protocol) && parsed.hash.includes("@");
+  if (!parsed || isOther) return namedInAddress(text);
   const values = [...parsed.searchParams].flatMap(([name, value]) => (isSecretName(name) ? [value] : []));
   return [parsed.password, percentDecoded(parsed.password), ...values].filter((part) => part !== "");
 }

@@ -114,6 +114,7 @@ test.each<[string, string[]]>([
   ["amqp://u:hunter@h1:5672,h2", ["hunter"]],
   ["postgres://app:hunter@/db?host=/run/pg", ["hunter"]],
   ["postgres://app:a#b@h/db", ["a#b"]],
+  ["postgres://app:12#b@h/db", ["12#b"]],
   ["postgres://app:a/b?c@h/db", ["a/b?c"]],
   ["jdbc:postgresql://app:hunter@h/db", ["hunter"]],
   ["jdbc:mysql://h/db?user=person&password=hunt%32r", ["hunt%32r", "hunt2r"]],
