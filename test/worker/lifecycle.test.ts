@@ -67,7 +67,7 @@ const session = forRows(async () => {
     stubborn: fixture("ignores-end.mjs"),
     off: fixture("noisy.mjs", {}, { enabled: false }),
     progresses: fixture("progresses.mjs", {}, { requestTimeoutMs: 1_000 }),
-    late: fixture("waits.mjs", {}, { requestTimeoutMs: 300 }),
+    late: fixture("waits.mjs", {}, { requestTimeoutMs: 1_500 }),
     many: fixture("waits.mjs"),
   };
   const limits = { closeTermMs: 100, closeKillMs: 300 };
@@ -648,7 +648,7 @@ describe("calls under way", () => {
     const at = await session();
     const { pid } = await at.settled("late");
     const error = await at.failedCall("late", "work", { file: join(at.cwd, "never") });
-    expect(error).toMatchObject({ code: "call_timeout", data: { server: "late", timeoutMs: 300 } });
+    expect(error).toMatchObject({ code: "call_timeout", data: { server: "late", timeoutMs: 1_500 } });
     expect(error.remedy).toContain("timeout");
     expect(textOf(await at.call("late", "work", { file: at.cwd }))).toContain(at.cwd);
     expect(await statusOf(at, "late")).toMatchObject({ state: "connected", pid });
