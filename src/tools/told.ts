@@ -18,7 +18,7 @@ import {
   serversThatFit,
   toldIn,
 } from "../shared/text/search-tool.ts";
-import { shownName } from "../shared/text/unprintable.ts";
+import { shownName, withBases } from "../shared/text/unprintable.ts";
 
 /** Answers the entries of the branch that the model still reads: a text that a compaction has taken away says nothing any more. */
 export type ReadBranch = () => readonly unknown[];
@@ -207,7 +207,8 @@ export async function tellNews(facts: NewsFacts): Promise<AddedMessage | undefin
     }),
     ...gone.map((name) => [name, null] as const),
   ]);
-  return { customType: NEWS, content, display: true, details: { servers } };
+  // Pi draws it as it is, and a name of a clone's server may be any.
+  return { customType: NEWS, content: withBases(content), display: true, details: { servers } };
 }
 
 /** The servers of the configuration, with the tools that the catalog has of them. */

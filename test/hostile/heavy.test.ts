@@ -12,6 +12,7 @@ import { once as onceOf } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { decode } from "../../src/shared/protocol/calls.ts";
 import { once } from "../e2e/support.ts";
 import { amount, family, repeats } from "../support/long.ts";
 import { oneFile } from "../support/one-file.ts";
@@ -84,8 +85,11 @@ async function expectNoDelay(at: Started, what: string, run: () => Promise<unkno
   expect(late, what).toEqual([]);
 }
 
-const startWith = async (servers: Record<string, Record<string, unknown>>): Promise<Started> => {
-  const at = await start({ good: program("healthy.mjs"), ...servers });
+const startWith = async (
+  servers: Record<string, Record<string, unknown>>,
+  settings: Record<string, unknown> = {},
+): Promise<Started> => {
+  const at = await start({ good: program("healthy.mjs"), ...servers }, { settings });
   await at.runtime.settleTools({ timeoutMs: 60_000 }, undefined);
   await at.call("good", "echo", { text: "x" });
   return at;
@@ -199,6 +203,33 @@ test.each(BATCHES)(
     const at = await session();
     await expectNoDelay(at, version, async () => {
       expect(await outcome(at, `${version}-${how}`)).toMatch(answer);
+    });
+  },
+  LONG_TEST_MS,
+);
+
+const MARKS = sized(2_000_000, 3_000_000);
+
+test.each(
+  family<["readResource" | "getPrompt", object]>([
+    ["readResource", { uri: "x:a" }],
+    ["getPrompt", { prompt: "p", args: {} }],
+  ]),
+)(
+  `%s, answered with ${shown(MARKS)} marks that the person's message holds as a whole -> no other call is late`,
+  async (request, params) => {
+    const at = await startWith(
+      { marks: program("heavy.mjs", "marks", String(MARKS)) },
+      { outputGuard: false },
+    );
+    await expectNoDelay(at, request, async () => {
+      const text = await at.runtime
+        .ask(request as "readResource", { server: "marks", uri: "", ...params })
+        .then(
+          (bytes) => JSON.stringify(decode(bytes)).slice(0, 1_000),
+          ({ code, message }: { code: string; message: string }) => `${code}: ${message}`,
+        );
+      await expectAnswer(text, /"a\u0301{14}\u25cc/);
     });
   },
   LONG_TEST_MS,

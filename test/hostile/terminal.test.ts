@@ -80,6 +80,7 @@ const wideServers = async (place: OpenPlace): Promise<Record<string, Entry>> => 
       ...WIDER.map((name, i) => aTool(`${i}${name}`, { description: name, title: name })),
     ]),
     "tools/call": JSON.stringify({ content: [{ type: "text", text }], isError: true }),
+    "resources/read": `error ${JSON.stringify({ code: -32000, message: text })}`,
   });
   await place.next("rude");
   const rude = await answering(place, {
@@ -162,8 +163,9 @@ describe.runIf(hasTmux())("in a real terminal", () => {
     await terminal.press("Escape");
     turns.push({ text: "second answer." });
     await terminal.until(EDITOR);
-    await terminal.prompt("second");
-    await terminal.until(/second answer\./);
+    // The error becomes a part of the message, which Pi draws itself.
+    await terminal.prompt("second @wide:x://a ");
+    await terminal.until(/could not be read[\s\S]*second answer\./);
   });
 
   test("own: names, descriptions and results with terminal sequences -> the screen and the title stay Pi's", async () => {

@@ -38,6 +38,7 @@ const CLASSES = {
     filler: "\u3164",
     "Mongolian separator": "\u180e",
     "musical mark": "\u{1d173}",
+    "joiner of hieroglyphs": "\u{13430}",
   },
   "what turns letters": {
     override: "\u202e",

@@ -31,7 +31,7 @@
  * - `connect_timeout`: `initialize` or the tool list took longer than the limit. `{server, timeoutMs}`
  * - `needs_auth`: the server answered 401, or 403 with an OAuth challenge that a sign-in cures, and nothing has run. `{server, status,
  *   challenge?: {scheme, realm?, scope?, error?, errorDescription?, resourceMetadata?}}`; `reason`: `key-wanted` or
- *   `key-refused` if no sign-in helps, else the kind of problem of its sign-in
+ *   `key-refused` if no sign-in helps, else the kind of problem of its sign-in, with `at` if it is one at the identity provider
  * - `server_died`: the connection closed while a request was open. `{server, stderrTail?, begun?,
  *   reason?}`; `reason`: `held-back` if only a call or the user connects it again, `busy` if the server, over HTTP, had trouble; if the
  *   connection drops soon after each connect, also `{failures, retryInMs?}`

@@ -31,7 +31,8 @@ const INVISIBLE =
   /[\u034f\u00ad\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]/gu;
 
 /** Joiners and variation selectors have no shape either, but scripts and emoji need one or two behind a character. */
-const JOINERS = "\\u180b-\\u180d\\u180f\\u200c\\u200d\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}";
+const JOINERS =
+  "\\u180b-\\u180d\\u180f\\u200c\\u200d\\ufe00-\\ufe0f\\u{13430}-\\u{1343f}\\u{e0100}-\\u{e01ef}";
 /** Joiners and selectors that only carry hidden text: three in a row, or any behind ASCII except keycaps of `0` to `9`, `#`, `*`. */
 const HIDDEN_JOINERS = new RegExp(
   `[${JOINERS}]{3,1000}|(?<=[${JOINERS}]{3}|^|[\\0-"$-)+-/:-\\x7f])[${JOINERS}]{1,1000}`,
@@ -40,21 +41,26 @@ const HIDDEN_JOINERS = new RegExp(
 
 const SELECTORS = "\\u180b-\\u180d\\u180f\\ufe00-\\ufe0f";
 const OF_IDEOGRAPHS = "\\u{e0100}-\\u{e01ef}";
-const MAYBE_SELECTED = new RegExp(`[${SELECTORS}${OF_IDEOGRAPHS}]`, "u");
+/** They say how hieroglyphs are joined (Unicode 17, chapter 11.4). */
+const OF_HIEROGLYPHS = "\\u{13430}-\\u{1343f}";
+const MAYBE_SELECTED = new RegExp(`[${SELECTORS}${OF_IDEOGRAPHS}${OF_HIEROGLYPHS}]`, "u");
 /**
  * What has a second shape (StandardizedVariants.txt and emoji-variation-sequences.txt of Unicode 17): signs, emoji, ideographs,
  * some scripts, quotation marks and punctuation of East Asia, script letters of mathematics.
  */
 const VARIED =
   "\\p{S}\\p{Emoji}\\p{Ideo}\\p{sc=Mymr}\\p{sc=Phag}\\p{sc=Mani}\\p{sc=Mong}\\p{sc=Egyp}\\u2018-\\u201d\\u2100-\\u214f\\u3001\\u3002\\uff01-\\uff1f\\u{1d400}-\\u{1d7ff}";
-/** Variation selectors behind anything else, or behind another one: two of them hide two bytes. */
+/** Variation selectors behind anything else, or behind another one: two of them hide two bytes. Joiners of hieroglyphs behind none. */
 let strays: RegExp | undefined;
 
 /** What matches the characters of a text that nobody sees, each to be applied after the one before. */
 export function hiddenIn(text: string): RegExp[] {
   if (!MAYBE_SELECTED.test(text)) return [INVISIBLE, HIDDEN_JOINERS];
   // The engine takes milliseconds for the sets, and most texts have no selector.
-  strays ??= new RegExp(`[${SELECTORS}](?<![${VARIED}].)|[${OF_IDEOGRAPHS}](?<!\\p{Ideo}.)`, "gsu");
+  strays ??= new RegExp(
+    `[${SELECTORS}](?<![${VARIED}].)|[${OF_IDEOGRAPHS}](?<!\\p{Ideo}.)|(?<!\\p{sc=Egyp})[${OF_HIEROGLYPHS}]{1,1000}`,
+    "gsu",
+  );
   return [INVISIBLE, HIDDEN_JOINERS, strays];
 }
 
@@ -70,9 +76,12 @@ const SIGNS = "!-\\/:-@\\[-`\\{-~";
 const DOTTED = "\u25cc";
 /** No emoji and no letter of any language is a cluster of more characters. */
 const CLUSTER_CHARS = 16;
+/** Characters with marks in a row that are looked at at once: V8 gives up with an error on millions. */
+const RUN_CHARS = 2_000;
 
 /** Where marks and Thai are. Most texts have none of these, and the engine takes milliseconds for the sets below. */
-const MAYBE_MARKED = /[\u0300-\u1fff]|\u200c|\u200d|[\u20d0-\u20ff]|[\u2c00-\uffff]/;
+const MAYBE_MARKED =
+  /[\u0300-\u036f]|[\u0483-\u0489]|[\u0591-\u1fff]|\u200c|\u200d|[\u20d0-\u20ff]|[\u2cef-\u2dff]|[\u302a-\u302f]|\u3099|\u309a|[\ua66f-\uabff]|[\ud800-\udfff]|\ufb1e|[\ufe00-\ufe2f]|\uff9e|\uff9f/;
 
 interface Marks {
   lone: RegExp;
@@ -89,7 +98,7 @@ const marks = (): Marks => {
       "gmv",
     ),
     many: new RegExp(
-      `(?:[${SIGNS}]{0,9}(?:[^\\s${JOINING}${AM}${SIGNS}][${SIGNS}]{0,9})?[${JOINING}${AM}]){${CLUSTER_CHARS / 2},}`,
+      `(?:[${SIGNS}]{0,9}(?:[^\\s${JOINING}${AM}${SIGNS}][${SIGNS}]{0,9})?[${JOINING}${AM}]){${CLUSTER_CHARS / 2},${RUN_CHARS}}`,
       "gu",
     ),
     signs: new RegExp(`[${SIGNS}]`, "g"),
@@ -107,11 +116,14 @@ export function withBases(text: string): string {
   if (!MAYBE_MARKED.test(text)) return text;
   const { lone, many, signs, segmenter } = marks();
   const isEndless = (run: string): boolean =>
+    run.length >= RUN_CHARS ||
     Array.from(segmenter.segment(run.replace(signs, ""))).some(
       ({ segment }) => [...segment].length > CLUSTER_CHARS,
     );
+  // What follows a run that was too long to be looked at as a whole stands on a circle of its own.
   const divided = (run: string): string =>
-    [...run].map((char, at) => (at > 0 && at % (CLUSTER_CHARS - 1) === 0 ? DOTTED + char : char)).join("");
+    [...run].map((char, at) => (at > 0 && at % (CLUSTER_CHARS - 1) === 0 ? DOTTED + char : char)).join("") +
+    (run.length >= RUN_CHARS ? DOTTED : "");
   return text.replace(lone, DOTTED).replace(many, (run) => (isEndless(run) ? divided(run) : run));
 }
 

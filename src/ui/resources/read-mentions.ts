@@ -12,8 +12,8 @@ import {
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { isTextBlock } from "../../shared/text/clean-blocks.ts";
-import { oneLine, shownName } from "../../shared/text/unprintable.ts";
-import { visibleWidth } from "../../shared/text/width.ts";
+import { cleanText, oneLine, shownName } from "../../shared/text/unprintable.ts";
+import { printable, visibleWidth } from "../../shared/text/width.ts";
 
 export interface ResourceHost {
   ask: Runtime["ask"];
@@ -69,7 +69,8 @@ async function read(host: ResourceHost, mention: ReadResourceParams, ctx: PiCont
   } catch (error) {
     const text = `@${name} could not be read: ${describeThrown(error)}`;
     notify(ctx, text, "warning");
-    return [{ type: "text", text: `[${text}]` }];
+    // Pi draws a message of the user as it is.
+    return [{ type: "text", text: `[${printable(cleanText(text))}]` }];
   }
 }
 

@@ -52,7 +52,15 @@ const CALLS = {
   },
 };
 
+const marks = ({ id }) =>
+  answer(
+    id,
+    `{"contents":[{"uri":"x:a","text":"a${"\u0301".repeat(number)}"}],"messages":[{"role":"user","content":{"type":"text","text":"a${"\u0301".repeat(number)}"}}]}`,
+  );
+
 const ANSWERS = {
+  // For a message of the person, which Pi draws itself.
+  marks: { "resources/read": marks, "prompts/get": marks },
   capabilities: {
     initialize: ({ id }) =>
       answer(

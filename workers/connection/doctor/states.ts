@@ -97,7 +97,8 @@ export function judgeState(status: ServerStatus): Finding | undefined {
       severity: "warning",
       server,
       title: isOld ? "The server no longer accepts its sign-in." : "The server needs a sign-in.",
-      ...(error && error.data?.reason !== "not-signed-in"
+      // That it needs a sign-in, the title says; not that it is one at the company's identity provider.
+      ...(error && (error.data?.reason !== "not-signed-in" || error.data.at !== undefined)
         ? { detail: withoutServer(server, error.message) }
         : {}),
       remedy: commandFor("auth", server),

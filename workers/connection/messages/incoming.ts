@@ -238,11 +238,16 @@ const refused = (error: TooLarge, id?: RequestId): Incoming => ({ kind: "refused
 
 const STRUCTURED = "structuredContent";
 
-/** Results for scripts may hold 64-bit integers. No revision of MCP has both them and batches. */
+/**
+ * Results for scripts may hold 64-bit integers. No revision of MCP has both them and batches. The state of a task holds its result
+ * (MCP 2026-07-28, extension io.modelcontextprotocol/tasks).
+ */
 function keepNumbers(text: string, message: unknown): void {
   const result = isObject(message) ? message.result : undefined;
-  const structured = isObject(result) ? result[STRUCTURED] : undefined;
-  if (typeof structured === "object" && structured !== null) keepSource(text, STRUCTURED, structured);
+  for (const one of isObject(result) ? [result, result.result] : []) {
+    const structured = isObject(one) ? one[STRUCTURED] : undefined;
+    if (typeof structured === "object" && structured !== null) keepSource(text, STRUCTURED, structured);
+  }
 }
 
 function parse(bytes: Buffer, { batches }: IncomingOptions): Incoming {

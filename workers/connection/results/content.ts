@@ -34,6 +34,8 @@ export interface ShapeOptions {
   redact: Redactor;
   /** One sentence on how the model reads this resource of the server; undefined if no tool reads it. */
   readResource: (uri: string) => string | undefined;
+  /** The content becomes a message of the user, which Pi draws as it is. */
+  asMessage?: boolean;
   /** The result is this file of a skill, or nothing of it is shown. */
   file?: ExpectedFile;
 }

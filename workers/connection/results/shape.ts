@@ -8,7 +8,7 @@ import { type CallResult, encode, type ResultContent } from "../../../src/shared
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { isObject } from "../../../src/shared/protocol/values.ts";
 import { cleanBlocks, isTextBlock as isText, textBlock } from "../../../src/shared/text/clean-blocks.ts";
-import { cleanText } from "../../../src/shared/text/unprintable.ts";
+import { cleanText, withBases } from "../../../src/shared/text/unprintable.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import { checkFile, type ExpectedFile } from "../skills/check.ts";
@@ -136,7 +136,11 @@ const isStructured = (found: ReturnType<typeof readStructured>): found is Struct
 /** Files of a skill are stored nowhere: what stands on the disk could be changed after the check. */
 const NO_STORE: ResultStore = { save: async () => ({ problem: "files of skills are not stored" }) };
 
-/** A file of a skill, if it is what the server listed. */
+/** For a message of the user, which Pi draws as it is: no text may hold characters that act on a terminal or end Pi. */
+const drawable = (content: ResultContent): ResultContent =>
+  isText(content) ? textBlock(withBases(cleanText(content.text))) : content;
+
+/** A file of a skill, if it is what the server listed. A command of the person makes a message of it. */
 async function shapeFile(
   result: CallToolResult,
   file: ExpectedFile,
@@ -150,7 +154,8 @@ async function shapeFile(
     ? (await readBlocks(image.content ?? [], { ...options, store: NO_STORE })).contents
     : [];
   const forPerson = file.forPerson === true;
-  const content = [...(forPerson ? checked.content : cleanBlocks(checked.content).blocks), ...images];
+  const texts = forPerson ? checked.content : cleanBlocks(checked.content).blocks.map(drawable);
+  const content = [...texts, ...images];
   return {
     content,
     isError: false,
@@ -196,7 +201,8 @@ export async function shapeResult(
   const received = receivedBytes(blocks) + sumBytes(fromStructured);
   const guarded = await guarding;
   const redact = isError ? options.redact : (text: string): string => text;
-  const { content, storedAt } = await cleaned(guarded, all, { store, label, redact });
+  const { content: clean, storedAt } = await cleaned(guarded, all, { store, label, redact });
+  const content = options.asMessage ? clean.map(drawable) : clean;
   const forUser = await textForUser(parts.forUser, { store, label, redact });
   return {
     content,

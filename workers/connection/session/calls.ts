@@ -4,20 +4,16 @@
  * call, a prompt or a resource needs the server.
  */
 
-import {
-  type CallProgress,
-  type CallResult,
-  type CallToolParams,
-  decode,
-  encode,
-  type ResultContent,
-  type ShownResource,
-  type SuggestedResource,
+import type {
+  CallProgress,
+  CallToolParams,
+  ShownResource,
+  SuggestedResource,
 } from "../../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { cleanText, oneLine, withBases } from "../../../src/shared/text/unprintable.ts";
+import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CachedResource, CachedTemplate } from "../../shared/listed.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import { createProgressPacer } from "../../shared/pace/pace.ts";
@@ -105,10 +101,6 @@ interface HandOverParts {
   results: Pick<Results, "store" | "settingsFor">;
 }
 
-/** Pi draws a message of the user as it is, so no text may hold characters that act on a terminal or end Pi. */
-const printable = (content: ResultContent): ResultContent =>
-  content.type === "text" ? { ...content, text: withBases(cleanText(content.text)) } : content;
-
 interface HandedOver {
   server: ReturnType<Supervisor["get"]>;
   /** Of the prompt or the resource. */
@@ -119,11 +111,12 @@ interface HandedOver {
   wantsStructured?: boolean;
 }
 
+/** Answers a msgpackr-encoded `CallResult`. */
 async function handOver(
   result: CallToolResult,
   { server, name, startedAt, wantsStructured = false }: HandedOver,
   { supervisor, results }: HandOverParts,
-): Promise<CallResult> {
+): Promise<Uint8Array<ArrayBuffer>> {
   const { bytes } = await shapeAnywhere(result, {
     server: server.name,
     tool: name,
@@ -134,9 +127,9 @@ async function handOver(
     secrets: server.secrets,
     ...results.settingsFor(server, supervisor.servers),
     toon: false,
+    asMessage: true,
   });
-  const shaped = decode(bytes) as CallResult;
-  return { ...shaped, content: shaped.content.map(printable) };
+  return bytes;
 }
 
 type PromptRequests = Pick<SessionRequests, "getPrompt" | "completePrompt">;
@@ -153,7 +146,7 @@ async function getPrompt(
   { server: name, prompt, args, wantsStructured = false }: Parameters<PromptRequests["getPrompt"]>[0],
   signal: AbortSignal,
   { supervisor, results }: PromptParts,
-): Promise<CallResult> {
+): Promise<Uint8Array<ArrayBuffer>> {
   const server = supervisor.get(name);
   const startedAt = performance.now();
   try {
@@ -184,7 +177,7 @@ export function createPromptRequests(parts: PromptParts): PromptRequests {
   return {
     getPrompt: async (params, signal) => {
       await parts.started;
-      return encode(await getPrompt(params, signal, parts));
+      return getPrompt(params, signal, parts);
     },
     completePrompt: async (params) => {
       const key = JSON.stringify(params);
@@ -312,7 +305,7 @@ export function createResourceRequests(parts: ResourceParts): ResourceRequests {
           signal,
           `${name}/${oneLine(uri, LIMITS.resourceTitleChars)}`,
         );
-        return encode(await handOver(result, { server, name: uri, startedAt, wantsStructured }, parts));
+        return await handOver(result, { server, name: uri, startedAt, wantsStructured }, parts);
       } catch (error) {
         throw redactError(error, server.redact);
       }

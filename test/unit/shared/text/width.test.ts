@@ -175,6 +175,33 @@ describe("withBases", () => {
     // A step back at each character would take minutes: the time limit of a test ends it.
     expect(withBases(text).length).toBeGreaterThanOrEqual(text.length);
   });
+
+  test("each character that makes a cluster without end, or that takes a cell where no letter is -> it gets a circle", () => {
+    const segmenter = new Intl.Segmenter();
+    const left: string[] = [];
+    for (let code = 0x80; code < 0x110000; code++) {
+      const char = String.fromCodePoint(code);
+      if (!/[\p{M}\p{Grapheme_Extend}\u200c-\u200d\u0e33\u0eb3]/u.test(char)) continue;
+      const row = `a${char.repeat(40)}`;
+      const isEndless = Array.from(segmenter.segment(row)).some(({ segment }) => [...segment].length > 20);
+      if (isEndless && withBases(row) === row) left.push(`U+${code.toString(16)}`);
+      if (/\p{Mc}/u.test(char) && !withBases(` ${char}`).startsWith(" ◌"))
+        left.push(`U+${code.toString(16)}`);
+    }
+    expect(left).toEqual([]);
+  });
+
+  test("ten million marks -> divided, without an error of V8", () => {
+    expect(withBases(`a${"\u0301".repeat(10_000_000)}`).length).toBeGreaterThan(10_600_000);
+  });
+
+  test.each([1_999, 2_000, 2_001, 2_007, 2_008, 4_015])(
+    "%i marks in a row -> no cluster of more than 16",
+    (count) => {
+      const clusters = new Intl.Segmenter().segment(withBases(`a${"\u0903".repeat(count)}`));
+      expect(Math.max(...Array.from(clusters, ({ segment }) => segment.length))).toBeLessThanOrEqual(16);
+    },
+  );
 });
 
 describe("printable", () => {

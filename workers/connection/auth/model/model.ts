@@ -426,8 +426,8 @@ function shownFacts(facts: ProblemFacts, redact: (text: string) => string): Prob
 }
 
 /**
- * `data` names server, reason and scope only, because an address may hold a secret in its query. `at`: the identity provider
- * at which it failed, if the problem does not say it.
+ * `data` names server, reason, scope and the identity provider only, because an address may hold a secret in its query. `at`: the
+ * identity provider at which it failed, if the problem does not say it.
  */
 export function explainProblem(
   { kind, facts, cause }: Pick<SignInProblem, "kind" | "facts" | "cause">,
@@ -443,9 +443,10 @@ export function explainProblem(
       ? text
       : text.replaceAll(/(?<![\w./:-])oauth\.(?=[a-z])/g, "settings.identityProvider.");
   const where = shown.at === undefined ? "" : ` (at the identity provider ${shown.at})`;
+  const provider = shown.at === undefined ? {} : { at: shown.at };
   return new ThreadsError(code, `${server}: ${named(textOf(what))}${where}.`, {
     remedy: named(textOf(remedy)),
-    data: { server, reason: kind, ...scope },
+    data: { server, reason: kind, ...scope, ...provider },
     cause,
   });
 }

@@ -16,6 +16,7 @@ import {
 import { LongBytes, Pieces, type Received } from "../../../../../workers/connection/messages/pieces.ts";
 import { receive } from "../../../../../workers/connection/messages/receive.ts";
 import { Noise, TooLarge, tooSlow } from "../../../../../workers/connection/messages/too-large.ts";
+import { jsonOf } from "../../../../../workers/shared/json.ts";
 import { LongMessages, type LongReader } from "../../../../../workers/shared/pace/long-messages.ts";
 import { createRandom } from "../../../random.ts";
 
@@ -34,6 +35,24 @@ const refusal = (incoming: Incoming): unknown =>
   incoming.kind === "refused" ? [incoming.id, incoming.error.message, incoming.error.excess.data] : incoming;
 
 const { messageValues, unaskedBytes, unaskedDepth } = LIMITS;
+
+test.each([
+  ["", (result: Record<string, unknown>) => result],
+  [" of a task", (result: Record<string, unknown>) => result.result as Record<string, unknown>],
+])(
+  "a result%s with numbers that JavaScript cannot hold -> they stay as the server wrote them",
+  (of, resultIn) => {
+    const written = '{"id":12345678901234567890,"far":1e400}';
+    const result = `{"structuredContent":${written}}`;
+    for (const filler of ["", "x".repeat(LONG)]) {
+      const text = answer(of === "" ? result : `{"status":"completed","result":${result}}`);
+      const incoming = read(text.replace('"jsonrpc"', `"filler":"${filler}","jsonrpc"`));
+      const [message] = incoming.kind === "messages" ? incoming.messages : [];
+      const found = (message as { result: Record<string, unknown> }).result;
+      expect(jsonOf(resultIn(found).structuredContent)).toBe(written);
+    }
+  },
+);
 
 describe("a text", () => {
   it.each<[string, string, Incoming["kind"]]>([
