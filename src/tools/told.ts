@@ -201,9 +201,10 @@ export async function tellNews(facts: NewsFacts): Promise<AddedMessage | undefin
     added.length + changed.length > 0 ? ` ${declared.name} finds tools that are not loaded.` : "",
   ].join("");
   const servers = Object.fromEntries([
+    // Tools that are not known yet count as none, so that they are news once they are.
     ...[...added, ...changed].map((name) => {
-      const tools = now.get(name);
-      return [name, tools ? { count: tools.length, tools: tools.slice(0, LIMITS.newsTools) } : {}] as const;
+      const tools = now.get(name) ?? [];
+      return [name, { count: tools.length, tools: tools.slice(0, LIMITS.newsTools) }] as const;
     }),
     ...gone.map((name) => [name, null] as const),
   ]);

@@ -230,6 +230,7 @@ async function addOrLeave(ctx: PiContext, given: AddWords, ask: Ask): Promise<Te
   const before = await ask("previewServer", { name, entry: whole, project });
   if (!(await mayReplace(ctx, given, before))) return unchanged();
   const entry = await askValues(ctx, { name, entry: whole }, ask);
+  if (!entry) return unchanged();
   const words: AddWords = { ...given, entry };
   const preview = entry === whole ? before : await ask("previewServer", { name, entry, project });
   if (!isUsable(ctx, name, preview)) return undefined;

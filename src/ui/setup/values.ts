@@ -12,7 +12,7 @@ import type { ServerEntry } from "../../shared/protocol/person.ts";
 import { isObject } from "../../shared/protocol/values.ts";
 import { isKeyAsVariable, variableText } from "../../shared/text/key-shape.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import { type Ask, choose, until } from "./dialog.ts";
+import { type Ask, ATTEMPTS, choose, until } from "./dialog.ts";
 import { COMMAND, command, VARIABLE, variable } from "./key.ts";
 
 /** An example's words in the place of a value. */
@@ -127,8 +127,14 @@ interface Wish {
   open: OpenValue;
 }
 
-/** `${NAME}` or `!command`; undefined: nothing was given. */
-async function placeOf(ctx: PiContext, { server, open }: Wish, ask: Ask): Promise<string | undefined> {
+/** `written`: `${NAME}` or `!command`; absent: the value stays as it is. */
+interface Place {
+  written?: string;
+}
+
+/** Undefined: the person leaves the dialog. Escape within a question about a place goes back to the choice of places. */
+async function placeOf(ctx: PiContext, wish: Wish, ask: Ask): Promise<Place | undefined> {
+  const { server, open } = wish;
   const known = knownServer(server);
   const from =
     known?.needs && "from" in known.needs && open.why.includes(known.needs.variable)
@@ -139,19 +145,25 @@ async function placeOf(ctx: PiContext, { server, open }: Wish, ask: Ask): Promis
   // A command is a whole value, so it cannot stand within a text; a token has a key of its own.
   const choices = open.fills === "part" ? [VARIABLE, LEAVE] : [VARIABLE, TYPE, COMMAND, LEAVE];
   const title = `${what} of ${serverName(server)} ${open.why}.${from}\nWhere is the value? It is not written into mcp.json.`;
-  const choice = await choose(ctx, title, choices);
-  if (choice === VARIABLE) {
-    const source = await variable(ctx, open.name);
-    return source && "variable" in source ? `\u0024{${source.variable}}` : undefined;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const choice = await choose(ctx, title, choices);
+    if (choice === undefined || choice === LEAVE) return choice && {};
+    const written = await (choice === TYPE ? typed(ctx, wish, ask) : named(ctx, choice, open));
+    if (written !== undefined) return { written };
   }
-  if (choice === COMMAND) {
-    const source = await command(ctx);
-    return source && "command" in source ? `!${source.command}` : undefined;
-  }
-  if (choice !== TYPE) return undefined;
+  return undefined;
+}
+
+async function named(ctx: PiContext, choice: string, open: OpenValue): Promise<string | undefined> {
+  const source = await (choice === VARIABLE ? variable(ctx, open.name) : command(ctx));
+  if (!source) return undefined;
+  return "variable" in source ? `\u0024{${source.variable}}` : `!${source.command}`;
+}
+
+async function typed(ctx: PiContext, { server, open }: Wish, ask: Ask): Promise<string | undefined> {
   const value = await until(
     ctx,
-    [`The value of ${oneLine(open.key, NAME_CHARS)}. Escape: none.`, ""],
+    [`The value of ${oneLine(open.key, NAME_CHARS)}. Escape: back.`, ""],
     (text) => (text === "" ? { problem: "Type the value." } : { value: text }),
   );
   if (value === undefined) return undefined;
@@ -163,36 +175,44 @@ async function placeOf(ctx: PiContext, { server, open }: Wish, ask: Ask): Promis
 const WITHOUT = "Without a key";
 const WITH = "With a key";
 
-/** The entry of a known server with the key that it can do without, if the person has one. */
+/** The entry of a known server with the key that it can do without, if the person has one; undefined: the person leaves. */
 async function withOptional(
   ctx: PiContext,
   name: string,
   entry: ServerEntry,
   ask: Ask,
-): Promise<ServerEntry> {
+): Promise<ServerEntry | undefined> {
   const known = knownServer(name);
   const needs = known && known.entry.url === entry.url ? known.needs : undefined;
   if (!needs || !("optionalHeader" in needs) || needs.optionalHeader === undefined || entry.headers)
     return entry;
   const title = `${name} works without a key, within narrower limits. One is made at ${needs.from}`;
-  if ((await choose(ctx, title, [WITHOUT, WITH])) !== WITH) return entry;
+  const choice = await choose(ctx, title, [WITHOUT, WITH]);
+  if (choice !== WITH) return choice && entry;
   const open = wholeValue("headers", needs.optionalHeader, "takes your key");
-  const written = await placeOf(ctx, { server: name, open }, ask);
-  return written === undefined ? entry : withValue(entry, open, written);
+  return placed(ctx, { name, entry, open }, ask);
 }
 
-/** The entry with the places of the values that the person has named. */
+/** The entry with the place of the value, if the person names one; undefined: the person leaves. */
+async function placed(
+  ctx: PiContext,
+  { name, entry, open }: { name: string; entry: ServerEntry; open: OpenValue },
+  ask: Ask,
+): Promise<ServerEntry | undefined> {
+  const place = await placeOf(ctx, { server: name, open }, ask);
+  return place?.written === undefined ? place && entry : withValue(entry, open, place.written);
+}
+
+/** The entry with the places of the values that the person has named; undefined: the person leaves. */
 export async function askValues(
   ctx: PiContext,
   { name, entry }: { name: string; entry: ServerEntry },
   ask: Ask,
-): Promise<ServerEntry> {
+): Promise<ServerEntry | undefined> {
   if (!ctx.hasUI) return entry;
   let filled = await withOptional(ctx, name, entry, ask);
-  for (const open of openValues(entry, process.env)) {
-    const written = await placeOf(ctx, { server: name, open }, ask);
-    if (written !== undefined) filled = withValue(filled, open, written);
-  }
+  for (const open of openValues(entry, process.env))
+    filled = filled && (await placed(ctx, { name, entry: filled, open }, ask));
   return filled;
 }
 
@@ -214,6 +234,6 @@ export async function askVariable(
   ask: Ask,
 ): Promise<ServerEntry | undefined> {
   const open = wholeValue("env", wanted, "is what the server asks for");
-  const written = await placeOf(ctx, { server: name, open }, ask);
-  return written === undefined ? undefined : withValue(entry, open, written);
+  const place = await placeOf(ctx, { server: name, open }, ask);
+  return place?.written === undefined ? undefined : withValue(entry, open, place.written);
 }

@@ -93,12 +93,13 @@ describe("tell", () => {
   });
 });
 
-type Servers = Record<string, string[]>;
+/** Undefined: the server's tools are not known yet. */
+type Servers = Record<string, string[] | undefined>;
 
 /** A branch on which a session describes `before`, and then asks for news again and again. */
 function branchOf(before: Servers, settings: Partial<CatalogSettings> = {}) {
   const all = { ...DEFAULT_CATALOG_SETTINGS, ...settings };
-  const described = Object.entries(before).map(([name, tools]) => ({ name, tools }));
+  const described = Object.entries(before).map(([name, tools = []]) => ({ name, tools }));
   const name = all.proxyTool ? "mcp" : "ToolSearch";
   const declared = { name, description: searchToolDescription(described, all), servers: Object.keys(before) };
   const entries: unknown[] = [];
@@ -108,10 +109,9 @@ function branchOf(before: Servers, settings: Partial<CatalogSettings> = {}) {
       from = entries.length;
     },
     news: async (now: Servers): Promise<string | undefined> => {
-      const servers = Object.entries(now).map(([of, tools]) => ({
-        name: of,
-        tools: tools.map((tool) => ({ tool })),
-      }));
+      const servers = Object.entries(now).flatMap(([of, tools]) =>
+        tools ? [{ name: of, tools: tools.map((tool) => ({ tool })) }] : [],
+      );
       const message = await tellNews({
         declared,
         catalog: makeCatalog(servers),
@@ -150,11 +150,23 @@ describe("what is told", () => {
     );
     const described = (servers: Servers): Promise<string> => {
       const catalog = makeCatalog(
-        Object.entries(servers).map(([name, tools]) => ({ name, tools: tools.map((tool) => ({ tool })) })),
+        Object.entries(servers).map(([name, tools = []]) => ({
+          name,
+          tools: tools.map((tool) => ({ tool })),
+        })),
       );
       return describedPlan([{ name: "one" }, { name: "two" }], { catalog, settings: catalog.settings });
     };
     expect(await described(now)).toBe(await described(before));
+  });
+
+  test("a server that is told before its tools are known -> they are told once they are", async () => {
+    const branch = branchOf({ one: ["a"] });
+    expect(await branch.news({ one: ["a"], slow: undefined })).toMatch(/ New: slow\. /);
+    expect(await branch.news({ one: ["a"], slow: undefined })).toBeUndefined();
+    expect(await branch.news({ one: ["a"], slow: ["b"] })).toMatch(/ Tools now: slow \[b\]\. /);
+    expect(await branch.news({ one: ["a"], slow: ["b"] })).toBeUndefined();
+    expect(await branch.news({ one: ["a"], slow: undefined })).toBeUndefined();
   });
 
   test("a compaction takes the text away -> it is told again, and what was described is not", async () => {
@@ -213,7 +225,7 @@ describe("what a description says", () => {
     "%s -> read back: each server, and the number of its tools if it is told",
     (_what, servers, settings) => {
       const all = { ...DEFAULT_CATALOG_SETTINGS, ...settings };
-      const described = Object.entries(servers).map(([name, tools]) => ({
+      const described = Object.entries(servers).map(([name, tools = []]) => ({
         name,
         tools,
         description: "Reads [it]: a, b",

@@ -533,6 +533,26 @@ describe("what /mcp add asks for by itself", () => {
     },
   );
 
+  test.each<[string, Script, number]>([
+    ["of where it is", [], 1],
+    ["of the name of its variable, and then of where it is", ["In an env", undefined], 2],
+    ["of the value itself, and then of where it is", ["I type it", undefined], 2],
+  ])("Escape in the question %s -> the server is not added", async (_what, script, questions) => {
+    const entry = JSON.stringify({ command: "x", env: { API_KEY: "YOUR_API_KEY" } });
+    const ran = await run("add", `a ${entry}`, { script: [...script, undefined] });
+    const asked = ran.dialogs.filter(({ title }) => title.includes("Where is the value?"));
+    expect(asked).toHaveLength(questions);
+    expect(given(ran)).toBeUndefined();
+    expect(said(ran)).toContain("a is not added; no file has changed.");
+  });
+
+  test("Escape in a question about the value, then another place -> that one is written", async () => {
+    const entry = JSON.stringify({ command: "x", env: { API_KEY: "YOUR_API_KEY" } });
+    const script = ["In an env", undefined, "A command", "pass a", "Add it without", "For you"];
+    const ran = await run("add", `a ${entry}`, { script });
+    expect(given(ran)).toMatchObject({ entry: { env: { API_KEY: "!pass a" } } });
+  });
+
   test("an example's token in a header -> bearerToken, since a command is a whole value", async () => {
     const entry = { url: "https://a.example", headers: { Authorization: "Bearer <your token>" } };
     const ran = await run("add", `a ${JSON.stringify(entry)}`, {
