@@ -55,7 +55,12 @@ test("the setting puts every local server into a sandbox; sessions share one the
 test("a sandbox that cannot be made -> no start, an error with what to do", async () => {
   const at = await start({
     gone: tries({ sandbox: { write: ["/no/such/folder"] } }),
+    divided: { command: "npx -y @model/server", sandbox: true },
   });
+  const divided = await at.failedCall("divided", "work");
+  expect(divided.message).toBe(
+    'divided: the command "npx -y @model/server" was not found: it holds its arguments too.',
+  );
   const refused = await at.failedCall("gone", "work");
   expect(refused).toMatchObject({
     code: "spawn_failed",

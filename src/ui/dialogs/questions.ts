@@ -4,6 +4,7 @@
  * another program makes up, and a closed dialog, allow nothing.
  */
 import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import { wantsText } from "../../report/status.ts";
 import type { ApprovalAnswer, ApprovalQuestion, SkillQuestion } from "../../shared/protocol/calls.ts";
 import type { ConsentQuestion } from "../../shared/protocol/session.ts";
@@ -27,6 +28,8 @@ export interface DialogsHost {
 /** The first choice of a question that nobody has asked for: Enter may be meant for the editor. */
 const LATER = "Not now";
 const APPLY = "Apply it";
+const UNAPPLIED =
+  "The edit is not applied. You are asked again once an edit does something else; a new start of Pi takes the file as it is.";
 
 const NEXT = "Next page";
 const BACK = "Previous page";
@@ -69,7 +72,9 @@ export function createLastingQuestions(
         if (signal.aborted) return;
         answered(ctx);
         held = undefined;
-        if (!host.over()) await host.applyHeld(id, choice === APPLY);
+        if (host.over()) return;
+        if (choice !== APPLY) notify(ctx, UNAPPLIED, "info");
+        await host.applyHeld(id, choice === APPLY);
       }).catch(host.failed);
     },
     consents: (questions: readonly ConsentQuestion[]): void => {

@@ -174,7 +174,7 @@ describe("held edits", () => {
   test("many, while another dialog is open -> only the last one is asked about, and its question gives way to a later edit", async () => {
     const first = Promise.withResolvers<string | undefined>();
     const answers = [first.promise, new Promise<undefined>(() => undefined), Promise.resolve(undefined)];
-    const { ctx, dialogs } = createRecordingContext({ select: () => answers.shift() });
+    const { ctx, dialogs, notices } = createRecordingContext({ select: () => answers.shift() });
     const applied: [string, boolean][] = [];
     const { inTurn, held } = createDialogs(ctx, {
       tick: tickLines,
@@ -195,6 +195,7 @@ describe("held edits", () => {
     await settled();
     expect(dialogs.map(({ title }) => title.split("\n").at(-1))).toEqual(["first", "+ 3", "+ 4"]);
     expect(applied).toEqual([["4", false]]);
+    expect(JSON.stringify(notices)).toContain("The edit is not applied.");
   });
 });
 

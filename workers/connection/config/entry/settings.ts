@@ -384,7 +384,8 @@ export const STRICTEST: Partial<Settings> = {
 export const STRICT_KEYS: readonly string[] = [...Object.keys(STRICTEST), "approveTools"];
 
 /** What errors about all settings of a user's file say. */
-export const UNTIL_ALL = "Until then those of them that protect you count as their strictest.";
+export const UNTIL_ALL =
+  "Until then the settings count as their strictest: servers run in a sandbox without your environment, each call asks, no skill is offered, and edits ask.";
 
 /** The setting that a mistake is about. */
 const settingOf = ({ path, meant }: Mistake): string => meant ?? path[0] ?? "";

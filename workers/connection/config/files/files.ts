@@ -59,6 +59,8 @@ export interface FileConfig {
   problems: ConfigProblem[];
   /** Nothing of the text could be used, for example because somebody is writing the file. */
   broken: boolean;
+  /** `hotReload` of the settings stands in for what a mistake hides. */
+  isUnsure: boolean;
 }
 
 export const emptyFile = (source: ConfigSource): FileConfig => ({
@@ -70,6 +72,7 @@ export const emptyFile = (source: ConfigSource): FileConfig => ({
   plugins: [],
   problems: [],
   broken: false,
+  isUnsure: false,
 });
 
 const wrongKind = (value: unknown, what: string): Mistake =>
@@ -276,6 +279,9 @@ function readSettings(
     addAll(config.problems, toProblems(document, file, ["settings"], mistakes));
   }
   if (isLost) config.settings = { ...config.settings, ...STRICTEST };
+  const { hotReload } = config.settings;
+  const written = isObject(root.settings) ? root.settings.hotReload : undefined;
+  config.isUnsure = hotReload !== undefined && hotReload !== written;
 }
 
 const parted = (

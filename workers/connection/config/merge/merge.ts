@@ -11,7 +11,7 @@ import { isWithin } from "../../../shared/programs/find-program.ts";
 import { isProject, type ServerDefinition } from "../entry/definition.ts";
 import { expandHome, pathsOf } from "../entry/interpolate.ts";
 import type { HostName, ImportName } from "../entry/schema.ts";
-import { type Settings, STRICTEST } from "../entry/settings.ts";
+import { type Settings, STRICTEST, UNTIL_ALL } from "../entry/settings.ts";
 import {
   addAll,
   brokenFile,
@@ -137,13 +137,11 @@ function withLastGood<T extends { problems: ConfigProblem[]; broken: boolean }>(
   return { ...parse.text(last), problems: now.problems.map(stillInUse) };
 }
 
-const UNTIL_MENDED = `Until then ${Object.keys(STRICTEST).join(", ")} of the settings count as their strictest.`;
-
 /** What the user has set in a broken file is not known: protection, however much of it. */
 const protecting = (config: FileConfig): FileConfig => ({
   ...config,
   settings: STRICTEST,
-  problems: config.problems.map((one) => ({ ...one, remedy: `${one.remedy} ${UNTIL_MENDED}` })),
+  problems: config.problems.map((one) => ({ ...one, remedy: `${one.remedy} ${UNTIL_ALL}` })),
 });
 
 /** A file that somebody has only made, or is about to write, sets nothing. */
@@ -167,10 +165,10 @@ async function readOwn(source: ConfigSource, reading: Reading): Promise<FileConf
   return config.broken && source.origin === "user" && !isBlank(read) ? protecting(config) : config;
 }
 
-/** Each file that says so is broken: STRICTEST stands in for what it says. */
+/** Each file that says so is broken or has a mistake there: STRICTEST stands in for what it says. */
 const waitsForMending = (settings: Settings, files: readonly FileConfig[]): boolean =>
   settings.hotReload !== "on" &&
-  files.every((file) => file.broken || (file.settings.hotReload ?? "on") === "on");
+  files.every((file) => file.broken || file.isUnsure || (file.settings.hotReload ?? "on") === "on");
 
 async function readHost(host: HostName, reading: Reading): Promise<Pick<HostFile, "servers" | "problems">> {
   const { facts } = reading;

@@ -12,8 +12,8 @@ import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { reasonOf } from "../../../shared/files/file-system.ts";
 import { makeFolder } from "../../../shared/files/owner.ts";
 import { UNUSED_TIMES } from "../../../shared/pace/pace.ts";
-import { endsOf } from "../../../shared/programs/find-program.ts";
-import { type Command, launchOf } from "../../../shared/programs/launch.ts";
+import { endsOf, isFile } from "../../../shared/programs/find-program.ts";
+import { type Command, launchOf, spawnFailure } from "../../../shared/programs/launch.ts";
 import { type Launch, type ServerProcess, spawnServer } from "../../../shared/programs/processes.ts";
 import { isChosenFolder, serverEnvironment } from "../../config/entry/cache-identity.ts";
 import { isUsersOwn, type ServerDefinition, type StdioTarget } from "../../config/entry/definition.ts";
@@ -102,6 +102,9 @@ async function inRoom(launch: Launch, target: StdioTarget, options: LaunchOption
   const { definition, cwd: session, npxCacheFile, configPath } = options;
   const sandbox = sandboxOf(definition.sandbox);
   if (sandbox === undefined) return launch;
+  // The room's program would say that the room hides the file.
+  if (!(await isFile(launch.program)))
+    throw await spawnFailure({ server: definition.name, command: target.command, cwd: launch.cwd });
   const { roomLaunch, tryRoom } = await import("../../room/room.ts");
   const place = { agentDir: dirname(npxCacheFile), session, home: homedir(), configPath, own: target.env };
   const made = await roomLaunch(launch, definition, sandbox, place);

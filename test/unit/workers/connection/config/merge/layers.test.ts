@@ -672,7 +672,7 @@ describe("mistakes", () => {
       ...{ sandbox: true, approve: "always", inheritEnv: false, skills: false, hotReload: "ask" },
     });
     expect(problems).toMatchObject([
-      { severity: "error", remedy: expect.stringContaining("count as their strictest.") },
+      { severity: "error", remedy: expect.stringContaining("count as their strictest: ") },
     ]);
     const theirs = parseConfigText(text, PROJECT_PI);
     expect(theirs.settings).not.toHaveProperty("approve");

@@ -166,7 +166,7 @@ describe("loadConfig", () => {
       expect(first.servers).toMatchObject([{ name: "a", sandbox: true, inheritEnv: false }]);
       const [problem] = first.problems;
       expect(problem?.remedy).toContain(
-        "Until then sandbox, approve, inheritEnv, skills, hotReload of the settings count as their strictest.",
+        "Until then the settings count as their strictest: servers run in a sandbox",
       );
       await put(user, { mcpServers: {} });
       const mended = await loadConfig(at, first);

@@ -212,6 +212,29 @@ describe("the user's file is broken at the start, and nothing else says that edi
     expect(pi.running.now.settings).toMatchObject({ hotReload: "on", sandbox: false });
   });
 
+  test.each([
+    ["the key of its settings is misspelt", { setings: { hotReload: "on" } }],
+    ["its settings are a list", { settings: [] }],
+    ["hotReload is misspelt", { settings: { hotReload: "yes" } }],
+  ])("not the file, but %s -> the edit that mends it applies at once", async (_what, wrong) => {
+    const home = await createHome();
+    await put(home.mcp, { ...configOf({ own: server(["own"]) }), ...wrong });
+    const pi = await open(home);
+    expect(pi.running.now.settings.hotReload).toBe("ask");
+    await put(home.mcp, config("on", added));
+    await becomes(pi.runs, ["own", "added"]);
+    expect([pi.held, pi.running.state.problems]).toEqual([[], []]);
+  });
+
+  test("one file has such a mistake, and another one says ask -> the edit that mends it waits", async () => {
+    const home = await createHome();
+    await put(home.mcp, { ...configOf({}), setings: {} });
+    await put(home.projectPi, configOf({}, { hotReload: "ask" }));
+    const pi = await open(home);
+    await edit(home, pi, config("on", added));
+    expect(pi.runs()).toEqual([]);
+  });
+
   test("it is deleted -> that applies at once", async () => {
     const { home, pi, problems } = await broken();
     await rm(home.mcp);
