@@ -39,18 +39,17 @@ const HIDDEN_JOINERS = new RegExp(
   "gmu",
 );
 
-const SELECTORS = "\\u180b-\\u180d\\u180f\\ufe00-\\ufe0f";
+/** Those of hieroglyphs say how these are joined (Unicode 17, chapter 11.4). */
+const SELECTORS = "\\u180b-\\u180d\\u180f\\ufe00-\\ufe0f\\u{13430}-\\u{1343f}";
 const OF_IDEOGRAPHS = "\\u{e0100}-\\u{e01ef}";
-/** They say how hieroglyphs are joined (Unicode 17, chapter 11.4). */
-const OF_HIEROGLYPHS = "\\u{13430}-\\u{1343f}";
-const MAYBE_SELECTED = new RegExp(`[${SELECTORS}${OF_IDEOGRAPHS}${OF_HIEROGLYPHS}]`, "u");
+const MAYBE_SELECTED = new RegExp(`[${SELECTORS}${OF_IDEOGRAPHS}]`, "u");
 /**
  * What has a second shape (StandardizedVariants.txt and emoji-variation-sequences.txt of Unicode 17): signs, emoji, ideographs,
  * some scripts, quotation marks and punctuation of East Asia, script letters of mathematics.
  */
 const VARIED =
   "\\p{S}\\p{Emoji}\\p{Ideo}\\p{sc=Mymr}\\p{sc=Phag}\\p{sc=Mani}\\p{sc=Mong}\\p{sc=Egyp}\\u2018-\\u201d\\u2100-\\u214f\\u3001\\u3002\\uff01-\\uff1f\\u{1d400}-\\u{1d7ff}";
-/** Variation selectors behind anything else, or behind another one: two of them hide two bytes. Joiners of hieroglyphs behind none. */
+/** Variation selectors behind anything else, or behind another one: two of them hide two bytes. */
 let strays: RegExp | undefined;
 
 /** What matches the characters of a text that nobody sees, each to be applied after the one before. */
@@ -58,7 +57,7 @@ export function hiddenIn(text: string): RegExp[] {
   if (!MAYBE_SELECTED.test(text)) return [INVISIBLE, HIDDEN_JOINERS];
   // The engine takes milliseconds for the sets, and most texts have no selector.
   strays ??= new RegExp(
-    `[${SELECTORS}](?<![${VARIED}].)|[${OF_IDEOGRAPHS}](?<!\\p{Ideo}.)|(?<!\\p{sc=Egyp})[${OF_HIEROGLYPHS}]{1,1000}`,
+    `[${SELECTORS}](?<![${VARIED}].)[${SELECTORS}]?|[${OF_IDEOGRAPHS}](?<!\\p{Ideo}.)`,
     "gsu",
   );
   return [INVISIBLE, HIDDEN_JOINERS, strays];
@@ -81,7 +80,7 @@ const RUN_CHARS = 2_000;
 
 /** Where marks and Thai are. Most texts have none of these, and the engine takes milliseconds for the sets below. */
 const MAYBE_MARKED =
-  /[\u0300-\u036f]|[\u0483-\u0489]|[\u0591-\u1fff]|\u200c|\u200d|[\u20d0-\u20ff]|[\u2cef-\u2dff]|[\u302a-\u302f]|\u3099|\u309a|[\ua66f-\uabff]|[\ud800-\udfff]|\ufb1e|[\ufe00-\ufe2f]|\uff9e|\uff9f/;
+  /[\u0300-\u036f\u0483-\u0489]|[\u0591-\u1fff]|\u200c|\u200d|[\u20d0-\u20ff]|[\u2cef-\u302f]|[\u3099-\u309a]|[\ua66f-\uabff]|[\ud800-\udfff]|[\ufb1e-\ufe2f]|[\uff9e-\uff9f]/;
 
 interface Marks {
   lone: RegExp;
