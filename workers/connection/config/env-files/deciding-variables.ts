@@ -67,7 +67,11 @@ const SHAPES = [
 
 /** What signs in, and what decides nothing about an address: no program runs, loads or connects to such a value. */
 const SECRET =
-  /^(?:.+_)?(?:TOKEN|KEY|APIKEY|KEY_ID|SECRET|PASSWORD|PASSWD|PASS|PASSPHRASE|PAT|MODEL|LOG_LEVEL)$|^(?:PGPASSWORD|MYSQL_PWD)$/is;
+  /^(?:.+_)?(?:TOKEN|KEY|APIKEY|KEY_ID|SECRET|PASSWORD|PASSWD|PASS|PASSPHRASE|PAT|LOG_LEVEL)$|^(?:PGPASSWORD|MYSQL_PWD)$/is;
+const MODEL_NAME = /^(?:.+_)?MODEL$/is;
+/** A file that a program would load. A name such as `vendor/model:8b` is none. */
+const LIKE_FILE = /^(?:[./\\~]|[a-z]:[/\\])|\.[a-z]\w{0,11}$/i;
+
 /** Who signs in. */
 const WHO = /^(?:.+_)?(?:USER|USERNAME|EMAIL)$|^PGUSER$/is;
 /** A place within a service. */
@@ -136,6 +140,7 @@ export function isData(name: string, value: string): boolean {
   const plain = plainOf(name);
   if (HARMLESS.test(plain)) return true;
   if (PATTERN.test(plain)) return false;
+  if (MODEL_NAME.test(plain)) return !LIKE_FILE.test(value.trim());
   if (SECRET.test(plain) || isPlaceWithin(plain, plainHost(value))) return true;
   return DATABASE_NAME.test(plain) && DATABASE.test(value.trim());
 }

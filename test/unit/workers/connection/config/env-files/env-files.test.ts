@@ -104,6 +104,11 @@ describe("isData: what a clone's file gives the user's own server unasked", () =
     ["APP_NAME", "My App", true],
     ["API_KEY", "a/b+c=", true],
     ["MODEL", "vendor/model:8b", true],
+    ["OPENAI_MODEL", "gpt-4.1", true],
+    ["BEDROCK_MODEL", "anthropic.claude-3-v1:0", true],
+    ["WHISPER_MODEL", "./evil.pt", false],
+    ["WHISPER_MODEL", "models/evil.pt", false],
+    ["WHISPER_MODEL", "C:/evil", false],
   ])("%s=%s -> %s", (name, value, expected) => expect(isData(name, value)).toBe(expected));
 });
 
