@@ -65,16 +65,20 @@ function substituted(written: string, resolved: string): string[] {
 /** A header's value that is short but not a word. Other values of this length are not looked for. */
 const SHORT_KEY = /^(?=.*\d)(?=.*[A-Za-z])\S{4,7}$/;
 
+/** Parts of a path that look like a key, as written and decoded. */
+const keysInPath = ({ pathname }: URL): string[] =>
+  pathname.split("/").flatMap((part) => {
+    const decoded = percentDecoded(part);
+    return isKey(decoded) ? [...new Set([part, decoded])] : [];
+  });
+
 /** Parts of a URL for the server alone: query and credentials, as written and decoded, and keys in the path. */
 function secretParts(url: string): string[] {
   const parsed = URL.parse(url);
   if (!parsed) return [];
-  const { search, searchParams, username, password, pathname, hash } = parsed;
+  const { search, searchParams, username, password, hash } = parsed;
   const written = [search.slice(1), hash.slice(1), username, password];
-  const keys = pathname.split("/").flatMap((part) => {
-    const decoded = percentDecoded(part);
-    return isKey(decoded) ? [...new Set([part, decoded])] : [];
-  });
+  const keys = keysInPath(parsed);
   // The Authorization header holds this pair in base64.
   const pair = password === "" ? [] : [`${percentDecoded(username)}:${percentDecoded(password)}`];
   return [...written, ...written.map(percentDecoded), ...searchParams.values(), ...keys, ...pair].filter(
@@ -113,6 +117,12 @@ function keyAsName(url: string): string[] {
   return username === "" || password !== "" ? [] : [username, percentDecoded(username)];
 }
 
+/** The same, and keys in the path: a program such as mcp-remote gets the address of a server as an argument. */
+function namedInArgument(text: string): string[] {
+  const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null;
+  return [...namedInUrl(text), ...(url ? keysInPath(url) : [])];
+}
+
 /** Values that arguments name as secret, whatever their source. */
 function namedInArguments(args: readonly string[]): string[] {
   return args.flatMap((arg, i) => {
@@ -121,7 +131,7 @@ function namedInArguments(args: readonly string[]): string[] {
     const next = args[i + 1];
     const isFlag = /^--?[A-Za-z][\w.-]*$/.test(arg) && isSecretName(arg.replace(/^-+/, ""));
     const behind = isFlag && next !== undefined && !next.startsWith("--") ? [next] : [];
-    return [...behind, ...namedInUrl(arg), ...namedInUrl(value)];
+    return [...behind, ...namedInArgument(arg), ...namedInArgument(value)];
   });
 }
 

@@ -10,6 +10,7 @@ import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { RegisteredServer } from "../../../../src/shared/protocol/session.ts";
 import { inTime, silenceOf } from "../../../shared/files/file-system.ts";
 import { readRegular, remedyForUnread, whyUnread } from "../../../shared/files/read-regular.ts";
+import { createGate } from "../../../shared/pace/pace.ts";
 import type { Base, Origin } from "../entry/definition.ts";
 import { expandHome, pathsOf } from "../entry/interpolate.ts";
 import { wayTo } from "./path-stops.ts";
@@ -129,8 +130,11 @@ export const trustFile = (agentDir: string): string => join(agentDir, "mcp-trust
 
 export type FileText =
   | { kind: "missing" }
-  /** `later`: the file system has not answered yet; settles when it has. */
-  | { kind: "unreadable"; reason: string; remedy: string; later?: Promise<void> }
+  /**
+   * `later`: the file system has not answered yet; settles when it has. `isSkipped`: nobody has looked at the file, since others do
+   * not answer.
+   */
+  | { kind: "unreadable"; reason: string; remedy: string; later?: Promise<void>; isSkipped?: true }
   /** `isForeign`: bytes that are not UTF-8 are lost in the text, so that it must not be written back. */
   | { kind: "text"; text: string; isForeign?: true };
 
@@ -142,21 +146,48 @@ export type ReadFile = (file: string, limitBytes: number) => Promise<FileText>;
 
 export const NO_ANSWER = "its file system does not answer";
 
-const unanswered = (later: Promise<void>): FileText => ({
-  kind: "unreadable",
+const unanswered = (later: Promise<void>) => ({
+  kind: "unreadable" as const,
   reason: NO_ANSWER,
   remedy: "It is used as soon as it answers. Delete it if it leads to a machine that does not.",
   later,
 });
 
-/** Reads the text of a project's file, which must not keep the user's own servers waiting. Never throws. */
+/** Each file that never answers holds one of the four threads that Pi's process has for files. */
+export const MOST_SILENT = 2;
+const places = createGate(MOST_SILENT);
+/** Reads without an answer; each keeps its place. */
+const silences = new Set<Promise<void>>();
+/** Fires when these have all places, so that nobody waits for one. */
+let full = new AbortController();
+
+/** Reads the text of a project's file, which must keep neither the user's own servers nor Pi's files waiting. Never throws. */
 export async function readInTime(
   file: string,
   limitBytes: number,
   read: ReadFile = readText,
 ): Promise<FileText> {
+  const overdue = silenceOf(file);
+  if (overdue) return unanswered(overdue);
+  const leave = await places.enter(full.signal);
+  if (full.signal.aborted) {
+    leave();
+    return { ...unanswered(Promise.race(silences)), isSkipped: true };
+  }
   const found = await inTime(file, () => read(file, limitBytes), LIMITS.projectReadMs);
-  return "value" in found ? found.value : unanswered(found.silent);
+  if ("value" in found) {
+    leave();
+    return found.value;
+  }
+  const { silent } = found;
+  silences.add(silent);
+  if (silences.size === MOST_SILENT) full.abort();
+  void silent.then(() => {
+    silences.delete(silent);
+    if (full.signal.aborted) full = new AbortController();
+    leave();
+  });
+  return unanswered(silent);
 }
 
 /** Gives the text with its BOM. Never throws. A file that is not regular or may not be read is `unreadable`. */

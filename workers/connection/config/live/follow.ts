@@ -13,7 +13,7 @@ import { fileStamp } from "../../../../src/shared/protocol/values.ts";
 import { inTime } from "../../../shared/files/file-system.ts";
 import { canonical } from "../../../shared/json.ts";
 import { comparable } from "../entry/definition.ts";
-import type { ConfigFacts } from "../files/sources.ts";
+import { type ConfigFacts, MOST_SILENT } from "../files/sources.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
 
 /** Milliseconds without an event until a burst is over. */
@@ -83,9 +83,6 @@ async function answerOf<T, U>(file: string, look: (file: string) => Promise<T>, 
   const found = await inTime(file, () => look(file), LIMITS.projectReadMs);
   return "value" in found ? found.value : instead;
 }
-
-/** Each file that never answers holds one of Pi's four threads for files. */
-const MOST_SILENT = 2;
 
 /** Looks at one file after the other. `instead`: for one that does not answer, and for the others beyond a few of these. */
 async function eachOf<T>(

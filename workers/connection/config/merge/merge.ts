@@ -99,10 +99,14 @@ interface Reading {
   read: (source: ConfigSource) => Promise<FileText>;
 }
 
+/** Whether a skipped file is there is not known: the mistake is that of the files that do not answer. */
 const unreadable = (
   source: ConfigSource,
-  { reason, remedy }: Extract<FileText, { kind: "unreadable" }>,
-): FileConfig => brokenFile(source, { message: `cannot be read: ${reason}`, remedy });
+  { reason, remedy, isSkipped }: Extract<FileText, { kind: "unreadable" }>,
+): FileConfig =>
+  isSkipped
+    ? { ...emptyFile(source), broken: true }
+    : brokenFile(source, { message: `cannot be read: ${reason}`, remedy });
 
 const missing = (source: ConfigSource): FileConfig => {
   if (!source.required) return emptyFile(source);

@@ -101,6 +101,21 @@ test.each<[string, string[], string[]]>([
     ["--author=me", "--monkey", "tree", "--keyboard=dvorak", "C:/x", "--compass=n"],
     [],
   ],
+  [
+    "a key in the path of an address",
+    [
+      "-y",
+      "mcp-remote",
+      "https://mcp.zapier.com/s/q7f3k9x2m5v8b1n4/mcp",
+      "--url=https://a.example/docs/k9x2m5v8b1n4q7f3",
+    ],
+    ["q7f3k9x2m5v8b1n4", "k9x2m5v8b1n4q7f3"],
+  ],
+  [
+    "addresses without a key",
+    ["https://github.com/modelcontextprotocol/servers/tree/main", "https://h/v1/mcp"],
+    [],
+  ],
   ["tokens that are counted", ["--max-tokens", "4096", "TOKEN_LIMIT=8192", "--tokenizer=bpe1"], []],
 ])("literal arguments, %s -> the values that are certainly secret", (_name, args, named) => {
   expect(secretsOf({ ...STDIO, args }, { ...STDIO, args }).named).toEqual(named);

@@ -204,7 +204,8 @@ test("a project's file that does not answer -> the others count after 2 s, the p
   await put(home.mcp, configOf({ own: server() }));
   await put(home.projectPi, configOf({ pi: server() }));
   const asked: string[] = [];
-  const never = new Promise<FileText>(() => undefined);
+  const { promise: never, resolve } = Promise.withResolvers<FileText>();
+  onTestFinished(() => resolve({ kind: "missing" }));
   const read = (file: string, bytes: number): Promise<FileText> => {
     asked.push(file);
     return file === home.projectFile ? never : readText(file, bytes);
@@ -227,6 +228,24 @@ test("a project's file that does not answer -> the others count after 2 s, the p
   expect(again.unanswered).toEqual(first.unanswered);
   expect(asked.filter((file) => file === home.projectFile)).toHaveLength(1);
   expect(await readText(home.projectFile, 1_000)).toMatchObject({ kind: "unreadable" });
+});
+
+test("four files of a project do not answer -> two are read, after 2 s the others count as silent, and Pi keeps threads for files", async () => {
+  const { promise: never, resolve } = Promise.withResolvers<FileText>();
+  let reads = 0;
+  const read = (): Promise<FileText> => {
+    reads++;
+    return never;
+  };
+  const files = ["a", "b", "c", "d"].map((name) => `/silent/${name}`);
+  const found = await Promise.all(files.map((file) => readInTime(file, 1_000, read)));
+  expect(found.map(({ kind }) => kind)).toEqual(Array(4).fill("unreadable"));
+  expect(found.map((one) => "isSkipped" in one)).toEqual([false, false, true, true]);
+  expect(await readInTime("/silent/e", 1_000, read)).toMatchObject({ kind: "unreadable" });
+  expect(reads).toBe(2);
+  resolve({ kind: "missing" });
+  await Promise.all(found.map((one) => one.kind === "unreadable" && one.later));
+  expect(await readInTime("/silent/c", 1_000, read)).toEqual({ kind: "missing" });
 });
 
 /** Looks at this file get no answer from now on, as on a mount that hangs. Answers how many there were. */
