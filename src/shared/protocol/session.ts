@@ -152,6 +152,8 @@ export interface ServerStatus {
   transport: TransportKind;
   /** Where the server is defined. */
   source: string;
+  /** That is no file of ours but another program's, a package's or an extension: nothing is removed there. */
+  isForeign?: true;
   /** The user's own words. */
   description?: string;
   toolCount: number;

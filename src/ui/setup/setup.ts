@@ -86,7 +86,8 @@ export async function removeServer(name: string, ctx: PiContext, ask: Ask): Prom
   let file: string | undefined;
   if (ctx.hasUI) {
     const { servers, problems, refused, questions } = await ask("status", {});
-    file = servers.find((server) => server.name === name)?.source;
+    const found = servers.find((server) => server.name === name);
+    file = found?.source;
     const isMentioned =
       file !== undefined ||
       problems.some(({ key = "" }) => `${key.replace(/^[^.]*\./, "")}.`.startsWith(`${name}.`)) ||
@@ -103,8 +104,8 @@ export async function removeServer(name: string, ctx: PiContext, ask: Ask): Prom
     }
     const place = file ?? "the file that defines it";
     const text = `Remove ${serverName(name)}?\nIts entry is taken out of ${place}. To keep the entry: /mcp disable.`;
-    // Enter at once changes nothing.
-    const answer = await choose(ctx, text, [KEEP, REMOVE]);
+    // Enter at once changes nothing. What cannot be removed is not asked about: the worker says why.
+    const answer = found?.isForeign ? REMOVE : await choose(ctx, text, [KEEP, REMOVE]);
     if (answer !== REMOVE) return say(ctx, `${serverName(name)} stays.`, "info");
   }
   const removed = await ask("removeServer", { server: name, ...(file === undefined ? {} : { file }) });

@@ -43,7 +43,7 @@ export function serverStatus(
   { phase, waits, connection, settings, reconnectMs, signIn }: StatusFacts,
 ): ServerStatus {
   const { definition, held } = server;
-  const { name, lifecycle, file, description } = definition;
+  const { name, lifecycle, file, origin, description } = definition;
   const { count: toolCount, wishes } = held ? listMark(held) : { count: 0, wishes: false };
   const made = madeTools(server);
   const skillCount = made.filter(
@@ -57,6 +57,7 @@ export function serverStatus(
     lifecycle,
     transport: connection?.transport ?? transportOf(definition),
     source: file,
+    ...(["import", "package", "extension"].includes(origin) && { isForeign: true as const }),
     ...(description === undefined ? {} : { description }),
     toolCount,
     resourceCount: made.filter(({ kind }) => kind === "resource").length,

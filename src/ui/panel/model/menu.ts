@@ -195,7 +195,9 @@ export function menuOf(status: ServerStatus, details: ServerDetails | undefined)
     ];
   }
   const here = "This project's file switches it off. It stays on in other folders.";
-  const everywhere = "It is switched off in the file that defines it.";
+  const everywhere = status.isForeign
+    ? "An entry of your own mcp.json switches it off; the file that defines it stays as it is."
+    : "It is switched off in the file that defines it.";
   return [
     ...(toolsKnown
       ? [menuRow("tools", "Tools", { name: "tools", server, list: FIRST }, offered(status, details))]

@@ -827,6 +827,13 @@ describe("/mcp remove", () => {
     );
   });
 
+  test("a server of another program's file -> nobody is asked, since the worker refuses it and says why", async () => {
+    const status = () =>
+      makeReport({ servers: [makeStatus("curs", { source: "/c.json", isForeign: true })] });
+    const ran = await run("remove", "curs", { answers: { status } });
+    expect([ran.dialogs, methods(ran)]).toEqual([[], ["status", "removeServer"]]);
+  });
+
   test("asks first, then says what was removed", async () => {
     const still = { file: "/project/.mcp.json", by: "project" as const };
     const status = () =>
