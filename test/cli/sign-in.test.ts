@@ -159,10 +159,12 @@ describe("a server that wants a sign-in", () => {
     ]) {
       const { code, stdout, stderr } = await runCli(home, words, NO_BROWSER);
       expect([words[0], code]).toEqual([words[0], words[0] === "add" ? 3 : 4]);
-      expect(stdout + stderr).toMatch(
-        /answered 401: Missing API key\.+\s+It wants a key: write "bearerTokenEnv": "NAME_OF_VARIABLE"/,
-      );
-      expect(stdout + stderr).toContain("mcp.json");
+      const what =
+        words[0] === "add"
+          ? /\s+--bearer-token-env NAME or --header NAME=value, before the name, gives it a key\./
+          : /\s+It wants a key: write "bearerTokenEnv": "NAME_OF_VARIABLE"[\s\S]*mcp\.json/;
+      expect(stdout + stderr).toMatch(/answered 401: Missing API key\./);
+      expect(stdout + stderr).toMatch(what);
       expect(stdout + stderr).not.toContain("sign-in");
     }
   });

@@ -3,7 +3,7 @@
 import { serverName } from "../../report/server-name.ts";
 import { isOthers, keptTexts, othersText, ownedFileText } from "../../report/setup.ts";
 import { parseKnown } from "../../shared/known-servers.ts";
-import { withoutServer } from "../../shared/protocol/errors.ts";
+import { wantsKey, withoutServer } from "../../shared/protocol/errors.ts";
 import type {
   FoundFile,
   FoundHost,
@@ -42,10 +42,14 @@ function judge({ line, mistakes, exists, lacksRoom }: ServerPreview, add: AddWor
     );
 }
 
+const KEY = "--bearer-token-env NAME or --header NAME=value, before the name, gives it a key.";
+
 function checkTried(tried: TriedServer, add: AddWords, console: Console): void {
   const name = serverName(add.name);
   if (tried.outcome === "failed") {
-    const { message, remedy } = tried.error;
+    const { message } = tried.error;
+    // No file has its entry yet.
+    const remedy = wantsKey(tried.error) ? KEY : tried.error.remedy;
     throw new Failure(EXIT.unreachable, `${name} is not added: ${withoutServer(add.name, message)}`, {
       remedy: [remedy, "--no-test before the name adds it anyway."].filter(Boolean).join(" "),
     });

@@ -28,6 +28,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   needs_auth:
     "--bearer-token-env NAME or --header NAME=value gives it a key. For a sign-in, add it first: pi-mcp-threads add, then login.",
   spawn_failed: "Check the command after --, and PATH.",
+  bad_config: "Correct the options of the command; a variable must be set in this shell.",
   usage: "A second -- divides a command from what follows it: call -- <command> -- <tool> key=value",
 };
 

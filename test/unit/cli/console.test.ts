@@ -142,6 +142,12 @@ test("the system lacks files -> the remedy names ulimit, also for a server behin
     return unconfiguredFailure(new ThreadsError("spawn_failed", message, details)).remedy;
   };
   expect(failed('node: "node" could not be started: no file is left.', "ENFILE")).toContain("ulimit");
+  const unset = new ThreadsError("bad_config", "a: NOPE is not set.", {
+    remedy: "Write it in /tmp/once/mcp.json.",
+  });
+  expect(unconfiguredFailure(unset).remedy).toBe(
+    "Correct the options of the command; a variable must be set in this shell.",
+  );
   expect(failed("node: its working directory EMFILE does not exist.", "no-folder")).toBe(
     "Check the command after --, and PATH.",
   );
