@@ -82,7 +82,7 @@ describe("questions", () => {
     // A no is remembered, as in Pi. Only a person at a terminal takes it back.
     const piped = await runCli(at, ["--yes", "call", "ours", "show", "text=hi"]);
     expect(piped).toMatchObject({ code: 5, stdout: "" });
-    expect(piped.stderr).toMatch(/refused before[\s\S]*--yes does not undo a refusal/);
+    expect(piped.stderr).toMatch(/it was refused;[\s\S]*--yes does not undo a refusal/);
     await shell.start("--yes call ours show text=hi");
     await shell.until(/You refused this[\s\S]*shows\.mjs[\s\S]*Allow it\?/);
     await shell.type("y");

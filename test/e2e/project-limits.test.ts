@@ -187,7 +187,7 @@ describe("consent", () => {
     expect(await serversOf(pi.at)).toEqual([]);
     expect(await pi.status()).toContain("waits for your consent: s: ");
     pi.answer(asked, { value: "Refuse" });
-    const refused = /^MCP server s is not started: it was refused before/;
+    const refused = /^MCP server s is not started: it was refused;/;
     await pi.notice(refused);
     expect(await trustOf(pi.at)).toMatchObject([{ server: "s", decision: "refused" }]);
     expectClean(pi);

@@ -155,7 +155,7 @@ test("a client that answers Allow on the first of several pages -> nothing runs"
 test("Refuse on the first page -> the server is refused, with a notice", async () => {
   const pi = await withFile({ long: long("refused") });
   pi.answer(await pi.dialog(pi.from), { value: "Refuse" });
-  await pi.notice(/^MCP server long is not started: it was refused before/, pi.from);
+  await pi.notice(/^MCP server long is not started: it was refused;/, pi.from);
   expect(await hasRun(pi.at)).toBe(false);
 });
 

@@ -256,7 +256,7 @@ describe("a server of the project that is not trusted", () => {
     const { questions } = await at.runtime.ask("status", {});
     const hash = questions[0]?.hash ?? "";
     await at.runtime.ask("answerConsent", { hash, allow: false });
-    await notStarted(at, "it was refused before; /mcp trust asks again");
+    await notStarted(at, "it was refused; /mcp trust asks again");
     await at.runtime.ask("answerConsent", { hash, allow: true });
     expect((await at.runtime.ask("explainMissing", { name: "s__work" }))?.code).toBe("server_not_trusted");
     await at.runtime.ask("askAgain", {});

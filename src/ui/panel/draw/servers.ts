@@ -236,9 +236,9 @@ function aboutRow(row: ServersRow, world: World): { text: string; colour: Colour
     }
     case "tool": {
       const { name, server, description } = row.tool;
-      const about = firstSentence(description) || "It has no description.";
+      const about = firstSentence(description) || "It has no description";
       return {
-        text: `${about} ${loadedText(name, world)} It is a tool of ${clean(server)}.`,
+        text: `${about}${/[.!?…]$/.test(about) ? "" : "."} ${loadedText(name, world)} It is a tool of ${clean(server)}.`,
         colour: "muted",
       };
     }

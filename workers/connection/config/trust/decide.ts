@@ -81,8 +81,7 @@ function verdict(asked: Asked, { own, elsewhere }: Standing, facts: TrustFacts):
   if (own !== "refused" && facts.accepted?.has(acceptedAs(asked))) return { may: "run" };
   if (own === "allowed") return { may: "run" };
   const isRefused = own === "refused" || (own === undefined && elsewhere === "refused");
-  if (isRefused)
-    return { may: "never", reason: `it was refused before; ${advice("askAgain")}`, byPerson: true };
+  if (isRefused) return { may: "never", reason: `it was refused; ${advice("askAgain")}`, byPerson: true };
   const isKnown = own !== undefined || elsewhere !== undefined;
   const atStart = origin === "project-pi" && enabledByProject === undefined && facts.accepted === undefined;
   if (atStart && !isKnown && !isEnvNewer(definition, facts)) return { may: "run" };

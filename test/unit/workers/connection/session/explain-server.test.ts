@@ -15,7 +15,7 @@ const problem = (over: Partial<ConfigProblem>): ConfigProblem => ({
 });
 const STATE = {
   questions: [{ server: "asked", hash: "h", question: "asked: x" }],
-  refused: [{ name: "refused", reason: "it was refused before; /mcp trust asks again" }],
+  refused: [{ name: "refused", reason: "it was refused; /mcp trust asks again" }],
   problems: [
     problem({ key: "mcpServers.wrong" }),
     problem({ key: "mcpServers.typed.command" }),
@@ -30,10 +30,7 @@ const explain = (name: string, state: Partial<typeof STATE> = {}): string | unde
 
 test.each([
   ["asked", "The server asked waits for your consent. /mcp trust asks for it."],
-  [
-    "refused",
-    "The server refused is not started: it was refused before; /mcp trust asks again. /mcp says more.",
-  ],
+  ["refused", "The server refused is not started: it was refused; /mcp trust asks again. /mcp says more."],
   ["wrong", "The server wrong cannot be used. /m.json:1:2: mcpServers.wrong: it is wrong. Mend it."],
   [
     "other.one",

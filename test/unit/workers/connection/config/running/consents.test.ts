@@ -84,11 +84,11 @@ describe("a server of .mcp.json", () => {
   test("refused -> it stays away with the reason, at the next start too; asked again on the user's wish", async () => {
     const [home, pi] = await openShared();
     await answer(pi, "shared", "refused");
-    const refused = [{ name: "shared", reason: "it was refused before; /mcp trust asks again" }];
+    const refused = [{ name: "shared", reason: "it was refused; /mcp trust asks again" }];
     expect(pi.running.state).toMatchObject({ questions: [], refused });
     const again = await restarted(home, pi);
     expect(again.running.state).toMatchObject({ questions: [], refused });
-    expect(again.log).toContain("shared is not started: it was refused before; /mcp trust asks again");
+    expect(again.log).toContain("shared is not started: it was refused; /mcp trust asks again");
     await again.running.askAgain();
     expect(again.asked()).toEqual(["shared"]);
     await answer(again, "shared", "allowed");

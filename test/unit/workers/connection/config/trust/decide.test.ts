@@ -444,7 +444,7 @@ function verdict(
   return pending.length > 0 ? "ask" : (refused[0]?.reason ?? "lost");
 }
 
-const REFUSED = "it was refused before; /mcp trust asks again";
+const REFUSED = "it was refused; /mcp trust asks again";
 
 describe("a decision, and the folder where it was made", () => {
   test.each<[string, ServerDefinition, Consent[], string, string]>([
