@@ -1,6 +1,6 @@
 /**
  * What a person reads while servers are set up: what would run, how a trial ended, what was written, what other programs
- * have. `commands`: how the reader asks for more, in `/mcp` or on the command line. Pure.
+ * have. Pure.
  */
 import { describeErrorOf, wantsKey, withoutServer } from "../shared/protocol/errors.ts";
 import type {
@@ -20,15 +20,6 @@ import { counted } from "../shared/text/amounts.ts";
 import { describeProblem } from "../shared/text/failure.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
 import { serverName } from "./server-name.ts";
-
-export interface SetupCommands {
-  /** For example `/mcp auth`. */
-  signIn: string;
-  /** For example `/mcp import`. */
-  import: string;
-}
-
-export const MCP_COMMANDS: SetupCommands = { signIn: "/mcp auth", import: "/mcp import" };
 
 const ERROR_CHARS = 2_000;
 const LINE_CHARS = 300;
@@ -66,17 +57,17 @@ function toolsText(count: number, names: readonly string[]): string {
 const secondsText = (ms: number): string => (ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`);
 
 /** How a trial ended, in one line. */
-export function triedText(name: string, tried: TriedServer, { signIn }: SetupCommands): string {
+export function triedText(name: string, tried: TriedServer): string {
   const shown = serverName(name);
   switch (tried.outcome) {
     case "connected":
       return `${shown} answers over ${tried.transport} after ${secondsText(tried.tookMs)}, with ${toolsText(tried.toolCount, tried.tools)}.`;
     case "needs-sign-in":
-      return `${shown} answers and needs a sign-in. Once it is added: ${signIn} ${shown}`;
+      return `${shown} answers and needs a sign-in. Once it is added: /mcp auth ${shown}`;
     case "failed":
       if (wantsKey(tried.error)) {
         const what = oneLine(withoutServer(name, tried.error.message), ERROR_CHARS);
-        return `${shown} answers and wants a key: ${what} Once it is added: ${signIn} ${shown}`;
+        return `${shown} answers and wants a key: ${what} Once it is added: /mcp auth ${shown}`;
       }
       return `${shown} did not connect: ${oneLine(describeErrorOf(name, tried.error), ERROR_CHARS)}`;
   }

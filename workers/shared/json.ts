@@ -40,7 +40,7 @@ function skipString(text: string, at: number): number {
   return text.length;
 }
 
-/** A number of fewer characters without an exponent comes out of `JSON.parse` as it is written, `-0` excepted. */
+/** A number of fewer characters without an exponent keeps its value in `JSON.parse`, the sign of `-0` excepted. */
 const SAFE_CHARS = 15;
 
 /** The end of the number at `from`, and whether it may be spelled in another way after parsing. */

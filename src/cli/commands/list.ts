@@ -16,7 +16,7 @@ import type { ServerStatus, StatusReport } from "../../shared/protocol/session.t
 import { LOG_FILE } from "../../shared/snapshot/contract.ts";
 import { offerText } from "../../shared/text/amounts.ts";
 import { describeProblem } from "../../shared/text/failure.ts";
-import { escapePattern } from "../../shared/text/reading.ts";
+import { entryAbout } from "../../shared/text/log.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo, padded, visibleWidth } from "../../shared/text/width.ts";
 import { wrapWords } from "../../shared/text/wrap-words.ts";
@@ -139,11 +139,10 @@ const START = /^(\d{4}-\d\d-\d\dT[\d:.]+Z) (\w+) +\[([^\]]*)\] /;
 const entriesOf = (text: string): string[] =>
   text.split(/\n(?=\d{4}-\d\d-\d\dT)/).map((entry) => entry.trimEnd());
 
-/** Whether an entry is about the server: its name stands in it as a word. */
+/** Without the time, the level and the thread, which a server may be named like. */
 function isAbout(server: string | undefined): (entry: string) => boolean {
-  if (server === undefined) return () => true;
-  const name = new RegExp(`(?<![\\w-])${escapePattern(server)}(?![\\w-])`);
-  return (entry) => name.test(entry.replace(START, ""));
+  const fits = entryAbout(server);
+  return (entry) => fits(entry.replace(START, ""));
 }
 
 function recordOf(entry: string): Record<string, string> {

@@ -8,6 +8,7 @@ import {
   type ServerResources,
   type ServerSkills,
 } from "../../shared/protocol/calls.ts";
+import type { ConnectionMethods } from "../../shared/protocol/contract.ts";
 import type { SnapshotPrompt, SnapshotServer } from "../../shared/snapshot/contract.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
@@ -85,16 +86,24 @@ function resourceLines({ server, resources, templates }: ServerResources, consol
   return offered(console, server, count, rows);
 }
 
-export const resources: Command = async (context) => {
-  const { console, options } = context;
-  const { session, server, report } = await asked(context, context.arguments[0], (status) =>
-    status.state === "disabled" ? false : options.refresh || !status.toolsKnown,
-  );
-  const known = await session.runtime.ask("listResources", { server });
-  if (server !== undefined) reachedOrThrow(report, server);
-  console.answer({ servers: known }, () => known.flatMap((one) => resourceLines(one, console)));
-  return server === undefined ? endOfAll(context, report) : EXIT.ok;
-};
+/** The command that lists what a server, or each, offers of a kind. */
+const listing =
+  <M extends "listResources" | "listSkills">(
+    method: M,
+    linesOf: (one: ConnectionMethods[M]["value"][number], console: Console) => string[],
+  ): Command =>
+  async (context) => {
+    const { console, options } = context;
+    const { session, server, report } = await asked(context, context.arguments[0], (status) =>
+      status.state === "disabled" ? false : options.refresh || !status.toolsKnown,
+    );
+    const known = await session.runtime.ask(method, { server });
+    if (server !== undefined) reachedOrThrow(report, server);
+    console.answer({ servers: known }, () => known.flatMap((one) => linesOf(one, console)));
+    return server === undefined ? endOfAll(context, report) : EXIT.ok;
+  };
+
+export const resources = listing("listResources", resourceLines);
 
 function skillLines({ server, skills }: ServerSkills, console: Console): string[] {
   const rows = (skills ?? []).map((skill) => ({
@@ -109,16 +118,7 @@ function skillLines({ server, skills }: ServerSkills, console: Console): string[
   );
 }
 
-export const skills: Command = async (context) => {
-  const { console, options } = context;
-  const { session, server, report } = await asked(context, context.arguments[0], (status) =>
-    status.state === "disabled" ? false : options.refresh || !status.toolsKnown,
-  );
-  const known = await session.runtime.ask("listSkills", { server });
-  if (server !== undefined) reachedOrThrow(report, server);
-  console.answer({ servers: known }, () => known.flatMap((one) => skillLines(one, console)));
-  return server === undefined ? endOfAll(context, report) : EXIT.ok;
-};
+export const skills = listing("listSkills", skillLines);
 
 export const skill: Command = async (context) => {
   const { console, signal } = context;

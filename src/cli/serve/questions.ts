@@ -5,15 +5,8 @@
  * user's own screen, has shown the question. Pure.
  */
 import { serverName } from "../../report/server-name.ts";
-import type {
-  Ask,
-  AskAnswer,
-  AskForm,
-  Choice,
-  Field,
-  FieldKey,
-  FieldValue,
-} from "../../shared/protocol/calls.ts";
+import { numbered } from "../../shared/asks/check.ts";
+import type { Ask, AskAnswer, AskForm, Field, FieldKey, FieldValue } from "../../shared/protocol/calls.ts";
 import type { PersonsQuestion } from "../../shared/protocol/contract.ts";
 import { isObject } from "../../shared/protocol/values.ts";
 
@@ -39,17 +32,6 @@ interface Asked {
   key: FieldKey | undefined;
 }
 
-/** The titles, each different from the others. */
-function titlesOf(choices: readonly Choice[]): string[] {
-  const taken = new Set<string>();
-  return choices.map(({ title }) => {
-    let own = title;
-    for (let count = 2; taken.has(own); count++) own = `${title} (${count})`;
-    taken.add(own);
-    return own;
-  });
-}
-
 /** Fields under the names that the server gave them, as far as these can be shown. */
 function askedFields({ fields, keys = [] }: AskForm): Asked[] {
   return fields.map((field, at) => {
@@ -60,7 +42,7 @@ function askedFields({ fields, keys = [] }: AskForm): Asked[] {
     return {
       field,
       name: isShort ? key.name : `field${at + 1}`,
-      values: isWhole ? key.values : titlesOf(choices),
+      values: isWhole ? key.values : numbered(choices.map(({ title }) => title)),
       key,
     };
   });

@@ -1,11 +1,22 @@
 /**
- * Judges the value of one field of a server's question (MCP 2025-11-25, client/elicitation). Main asks again at once, and
- * the worker judges once more before it answers the server. Pure.
+ * Judges the value of one field of a server's question (MCP 2025-11-25, client/elicitation), and makes its choices different texts.
+ * Main asks again at once, and the worker judges once more before it answers the server. Pure.
  */
 import type { Field, FieldValue, TextFormat } from "../protocol/calls.ts";
 import type { JsonValue } from "../protocol/errors.ts";
 import { counted } from "../text/amounts.ts";
 import { isExact, parseArguments } from "../text/reading.ts";
+
+/** Texts of which no two are equal: the answer of a dialog is a text. */
+export function numbered(texts: readonly string[]): string[] {
+  const taken = new Set<string>();
+  return texts.map((text) => {
+    let free = text;
+    for (let count = 2; taken.has(free); count++) free = `${text} (${count})`;
+    taken.add(free);
+    return free;
+  });
+}
 
 /** Longest text of one field. A pasted page is longer, and no form needs it. */
 export const VALUE_CHARS = 10_000;

@@ -6,7 +6,7 @@
 import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import { openableUrl } from "../../report/server-name.ts";
-import { problemOf, startValue } from "../../shared/asks/check.ts";
+import { numbered, problemOf, startValue } from "../../shared/asks/check.ts";
 import type { Ask, AskAnswer, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/calls.ts";
 import { isOpenable } from "../../shared/text/reading.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
@@ -19,7 +19,6 @@ import {
   type FieldState,
   fieldTitle,
   fitsDialog,
-  numbered,
   questionText,
   reviewRows,
   reviewTitle,

@@ -50,17 +50,6 @@ export function questionText(server: string, { message, fields }: AskForm, at: S
   return printable(`MCP server ${serverName(server)} asks${what}:${shownMessage(message, at)}`);
 }
 
-/** Texts of which no two are equal: the answer of a dialog is a text. */
-export function numbered(texts: readonly string[]): string[] {
-  const taken = new Set<string>();
-  return texts.map((text) => {
-    let free = text;
-    for (let count = 2; taken.has(free); count++) free = `${text} (${count})`;
-    taken.add(free);
-    return free;
-  });
-}
-
 /** The choices of a field that is chosen from a list, with their values. */
 export function choicesOf(field: Field): { text: string; value: boolean | number }[] {
   // No comes first: the question may be whether something is destroyed.

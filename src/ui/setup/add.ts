@@ -2,7 +2,7 @@
 
 import type { PiContext } from "../../pi/api.ts";
 import { serverName } from "../../report/server-name.ts";
-import { addedText, MCP_COMMANDS, mistakeText, ownerText, runsText, triedText } from "../../report/setup.ts";
+import { addedText, mistakeText, ownerText, runsText, triedText } from "../../report/setup.ts";
 import { knownServer } from "../../shared/known-servers.ts";
 import type { ConnectionMethods } from "../../shared/protocol/contract.ts";
 import { type JsonValue, ThreadsError } from "../../shared/protocol/errors.ts";
@@ -78,7 +78,7 @@ async function goesOn(
   tried: TriedServer | undefined,
 ): Promise<"yes" | "no" | { wanted: string }> {
   if (tried && tried.outcome !== "failed") return "yes";
-  const text = tried ? triedText(name, tried, MCP_COMMANDS) : `The test of ${serverName(name)} is cancelled.`;
+  const text = tried ? triedText(name, tried) : `The test of ${serverName(name)} is cancelled.`;
   if (!ctx.hasUI) {
     sayRefused(ctx, "failed", text, "error");
     return "no";
@@ -238,8 +238,7 @@ async function addOrLeave(ctx: PiContext, given: AddWords, ask: Ask): Promise<Te
   if (tested === undefined) return unchanged();
   const { tried } = tested;
   // The person has read a failure, and has said that the server is added all the same.
-  const result =
-    tried === "untested" || tried.outcome === "failed" ? "" : triedText(name, tried, MCP_COMMANDS);
+  const result = tried === "untested" || tried.outcome === "failed" ? "" : triedText(name, tried);
   const lead = result || `${shown} ${tried === "untested" ? "was not tested" : "did not connect"}.`;
   const isProject = await whichFile(ctx, words, { lead, file: preview.file }, ask);
   if (isProject === undefined) return unchanged();

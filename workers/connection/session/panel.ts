@@ -13,7 +13,7 @@ import {
   type ToolExposures,
 } from "../../../src/shared/protocol/person.ts";
 import { LOG_FILE } from "../../../src/shared/snapshot/contract.ts";
-import { escapePattern } from "../../../src/shared/text/reading.ts";
+import { entryAbout } from "../../../src/shared/text/log.ts";
 import { advice } from "../../shared/commands.ts";
 import { readEnd } from "../../shared/files/read-regular.ts";
 import { isAppOnly } from "../../shared/signs.ts";
@@ -53,16 +53,9 @@ const WAIT_MS = 20_000;
 /** A line that belongs to the entry before it. */
 const CONTINUED = /^ {4}/;
 
-/** Whether the text names the server as a whole word. */
-function names(server: string): (line: string) => boolean {
-  const word = escapePattern(server);
-  const expression = new RegExp(`(?:^|[^\\p{L}\\p{N}_-])${word}(?:$|[^\\p{L}\\p{N}_-])`, "u");
-  return (line) => line.includes(server) && expression.test(line);
-}
-
 /** `text`: the end of a log; its first line may be cut. */
 function linesOf(text: string, server: string | undefined): string[] {
-  const fits = server === undefined ? () => true : names(server);
+  const fits = entryAbout(server);
   const found: string[] = [];
   let belongs = false;
   for (const line of text.split("\n")) {

@@ -1,7 +1,7 @@
 /**
  * URI templates (RFC 6570), as far as MCP's resource templates use them: every operator, several variables in one
  * expression, prefixes (`:3`) and lists (`*`). Values come from a model, so each is escaped as its operator demands; only
- * `{+x}` and `{#x}` leave reserved characters percentDecoded. Pure.
+ * `{+x}` and `{#x}` leave reserved characters unescaped. Pure.
  */
 import { percentDecoded } from "../../../src/shared/text/reading.ts";
 import { PARAMETER_NAME } from "../../shared/listed.ts";
@@ -44,7 +44,7 @@ const VARIABLES = 50;
 const EXPRESSION = /^([+#./;?&]?)([^+#./;?&{}].*)$/;
 const VARIABLE = /^([^:*]+)(?::([1-9]\d{0,3})|(\*))?$/;
 
-/** Escapes all but the unreserved characters (RFC 3986, 2.3); `encodeURIComponent` leaves five more percentDecoded. */
+/** Escapes all but the unreserved characters (RFC 3986, 2.3); `encodeURIComponent` leaves five more unescaped. */
 const escapeAll = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 

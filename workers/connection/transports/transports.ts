@@ -3,9 +3,10 @@
  * commands -> secrets -> transport. Must not: know lifecycles, settings or Pi.
  *
  * To add a transport to an address: its word in `TransportKind` and in the `type` of config/entry/server-keys.ts, its row
- * in SPOKEN of config/entry/definition.ts, its file in http/, a row in ATTEMPTS of http/http.ts. To add another kind of target: its type in config/entry/definition.ts, its
- * variables in config/values/values.ts, a row of SECRETS in secrets/find.ts, its words in config/trust/question.ts, and
- * `connectX` with a row in TRANSPORTS. Both: a row in transports.test.ts.
+ * in SPOKEN of config/entry/definition.ts, its file in http/, a row in ATTEMPTS of http/http.ts. To add another kind of target: its
+ * type in config/entry/definition.ts, its variables in config/values/values.ts, a row of SECRETS in secrets/find.ts, its words in
+ * config/trust/question.ts, and `connectX` with a row in TRANSPORTS; then each place that asks for `target.kind`, as those for local
+ * programs alone (sandboxes, the hub, npx) and for addresses alone (sign-ins, the doctor's look). Both: a row in transports.test.ts.
  */
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";

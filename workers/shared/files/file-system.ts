@@ -1,7 +1,8 @@
 /**
  * Writing and clearing up: the few operations of the file system that a test can make fail, each of which throws what Node
- * throws unless its comment says otherwise; the replacement of a file in one step; and the removal of files that nobody
- * needs any more. That removal never fails a task: a file that cannot be removed now is removed later.
+ * throws unless its comment says otherwise; the replacement of a file in one step; the removal of files that nobody
+ * needs any more, snapshots and compiled code among them; and which paths do not answer. That removal never fails a task: a file
+ * that cannot be removed now is removed later.
  */
 
 import { randomBytes } from "node:crypto";
