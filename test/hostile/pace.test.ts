@@ -8,6 +8,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { endHub } from "../support/end-hub.ts";
 import { family, repeats } from "../support/long.ts";
 import { LONG_TEST_MS } from "../support/patience.ts";
 import { clockSlowness } from "../support/slowdown.ts";
@@ -49,6 +50,7 @@ const INPUTS: readonly Input[] = [
   ...of("body", [""]),
   ...of("error", [""]),
   ...of("command", [""]),
+  ...of("shared", ["lines of a letter", "unknown notifications"]),
 ];
 
 interface Row {
@@ -80,6 +82,7 @@ async function entryOf([where, what]: Input): Promise<Record<string, unknown>> {
   if (where === "command") return { ...program("healthy.mjs"), env: { TOKEN: "!yes" } };
   if (where === "stdout" || where === "stderr")
     return { ...program("useless.mjs", where, what, FOR_MS), debug: where === "stderr" };
+  if (where === "shared") return { ...program("useless.mjs", "stdout", what, FOR_MS), shared: true };
   const { command, args } = program("http/useless.mjs", where, what, FOR_MS);
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
   const exited = once(child, "exit");
@@ -157,5 +160,6 @@ test.each(rows.map(({ name, attackers }) => [name, attackers] as const))(
     expect(at.crashes).toEqual([]);
     await at.runtime.stop();
     await Promise.all(attacks);
+    if (attackers.some(([where]) => where === "shared")) await endHub(at.agentDir);
   },
 );
