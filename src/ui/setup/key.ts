@@ -1,4 +1,4 @@
-/** Where a server's key is: asked, written without the key itself, and tried. */
+/** Where a server's key is: asked, written without the key itself, and tried. A key that is typed gets a file of its own. */
 
 import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
@@ -10,6 +10,7 @@ import { type Ask, choose, until } from "./dialog.ts";
 
 export const VARIABLE = "In an environment variable";
 export const COMMAND = "A command prints it, for example of a password manager";
+export const TYPE = "I type it now: it is kept in a file that only I can read";
 const LATER = "Not now";
 const BEARER = "As Authorization: Bearer, as most servers take it";
 const OTHER = "In another header";
@@ -71,12 +72,30 @@ export async function command(ctx: PiContext): Promise<KeySource["from"] | undef
   return line === undefined ? undefined : { command: line };
 }
 
-async function source(ctx: PiContext, lead: string, works: boolean): Promise<KeySource | undefined> {
-  const ways = [VARIABLE, COMMAND];
-  const choices = works ? [LATER, ...ways] : [...ways, LATER];
-  const where = await choose(ctx, `${lead}\nOnly its place is written, never the key.`, choices);
-  if (where !== VARIABLE && where !== COMMAND) return undefined;
-  const from = await (where === VARIABLE ? variable(ctx) : command(ctx));
+/** A text that the person types, for example `The key`; undefined: none. `none`: what Escape does, in a word. */
+export const typed = (ctx: PiContext, what: string, none: string): Promise<string | undefined> =>
+  until(ctx, [`${what}. Escape: ${none}.`, ""], (text) =>
+    text === "" ? { problem: "Type the value." } : { value: text },
+  );
+
+async function typedKey(ctx: PiContext): Promise<{ value: string } | undefined> {
+  const value = await typed(ctx, "The key", "none");
+  return value === undefined ? undefined : { value };
+}
+
+/** `value`: the key itself, which no file has yet. */
+interface Given {
+  header?: string;
+  from: KeySource["from"] | { value: string };
+}
+
+async function source(ctx: PiContext, lead: string, works: boolean): Promise<Given | undefined> {
+  const ways = { [VARIABLE]: variable, [TYPE]: typedKey, [COMMAND]: command };
+  const names = Object.keys(ways);
+  const choices = works ? [LATER, ...names] : [...names, LATER];
+  const text = `${lead}\nOnly its place is written into mcp.json, never the key.`;
+  const where = await choose(ctx, text, choices);
+  const from = where !== undefined && where !== LATER && (await ways[where as keyof typeof ways](ctx));
   if (!from) return undefined;
   const how = await choose(ctx, "How does the server take its key? Its documentation says so.", [
     BEARER,
@@ -93,8 +112,28 @@ async function source(ctx: PiContext, lead: string, works: boolean): Promise<Key
   return header === undefined ? undefined : { header, from };
 }
 
-const placeText = ({ header, from }: KeySource): string =>
-  `${"variable" in from ? `the variable ${from.variable}` : "the output of a command"}${header === undefined ? "" : `, as ${header}`}`;
+const placeText = ({ header, from }: Given): string => {
+  const place =
+    "variable" in from
+      ? `the variable ${from.variable}`
+      : "value" in from
+        ? "a file that only you can read"
+        : "the output of a command";
+  return `${place}${header === undefined ? "" : `, as ${header}`}`;
+};
+
+/** Writes where the key is. A key that was typed is kept, unless its place cannot be written. */
+async function writeKey(server: string, { from, ...how }: Given, ask: Ask): Promise<string> {
+  if (!("value" in from)) return (await ask("setKey", { server, ...how, from })).file;
+  const kept = await ask("keepValue", { server, name: how.header ?? "key", value: from.value });
+  try {
+    const command = kept.written.slice(1);
+    return (await ask("setKey", { server, ...how, from: { command } })).file;
+  } catch (error) {
+    await ask("dropValues", { files: [kept.file] });
+    throw error;
+  }
+}
 
 /** Asks for the key that a sign-in found to be wanted; `wish` is undefined if it did not. */
 export async function askedKey(
@@ -115,7 +154,7 @@ export async function askKey(
   const lead = works ? `${why}\n${name} is connected and works without another key.` : why;
   const key = await source(ctx, `${lead}\nWhere is the key of ${name}?`, works);
   if (!key) return notify(ctx, `${name} gets no key; no file has changed.`, "info");
-  const { file } = await ask("setKey", { server, ...key });
+  const file = await writeKey(server, key, ask);
   const written = `The key of ${name} is ${placeText(key)}, says ${file} now.`;
   if ("variable" in key.from && !process.env[key.from.variable]) {
     return notify(ctx, `${written} Set the variable, and start Pi again.`, "warning");

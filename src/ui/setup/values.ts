@@ -12,8 +12,8 @@ import type { ServerEntry } from "../../shared/protocol/person.ts";
 import { isObject } from "../../shared/protocol/values.ts";
 import { isKeyAsVariable, variableText } from "../../shared/text/key-shape.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import { type Ask, ATTEMPTS, choose, until } from "./dialog.ts";
-import { COMMAND, command, VARIABLE, variable } from "./key.ts";
+import { type Ask, ATTEMPTS, choose } from "./dialog.ts";
+import { COMMAND, command, TYPE, typed, VARIABLE, variable } from "./key.ts";
 
 /** An example's words in the place of a value. */
 const PLACEHOLDER =
@@ -119,7 +119,6 @@ function withValue(entry: ServerEntry, { under, key, text, fills }: OpenValue, w
   return { ...rest, ...(Object.keys(others).length > 0 ? { headers: others } : {}), bearerToken: written };
 }
 
-const TYPE = "I type it now: it is kept in a file that only I can read";
 const LEAVE = "Leave it as it is";
 
 interface Wish {
@@ -148,7 +147,7 @@ async function placeOf(ctx: PiContext, wish: Wish, ask: Ask): Promise<Place | un
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const choice = await choose(ctx, title, choices);
     if (choice === undefined || choice === LEAVE) return choice && {};
-    const written = await (choice === TYPE ? typed(ctx, wish, ask) : named(ctx, choice, open));
+    const written = await (choice === TYPE ? kept(ctx, wish, ask) : named(ctx, choice, open));
     if (written !== undefined) return { written };
   }
   return undefined;
@@ -160,16 +159,12 @@ async function named(ctx: PiContext, choice: string, open: OpenValue): Promise<s
   return "variable" in source ? `\u0024{${source.variable}}` : `!${source.command}`;
 }
 
-async function typed(ctx: PiContext, { server, open }: Wish, ask: Ask): Promise<string | undefined> {
-  const value = await until(
-    ctx,
-    [`The value of ${oneLine(open.key, NAME_CHARS)}. Escape: back.`, ""],
-    (text) => (text === "" ? { problem: "Type the value." } : { value: text }),
-  );
+async function kept(ctx: PiContext, { server, open }: Wish, ask: Ask): Promise<string | undefined> {
+  const value = await typed(ctx, `The value of ${oneLine(open.key, NAME_CHARS)}`, "back");
   if (value === undefined) return undefined;
-  const kept = await ask("keepValue", { server, name: open.key, value });
-  notify(ctx, `The value is kept in ${kept.file}, which only you can read.`, "info");
-  return kept.written;
+  const { file, written } = await ask("keepValue", { server, name: open.key, value });
+  notify(ctx, `The value is kept in ${file}, which only you can read.`, "info");
+  return written;
 }
 
 const WITHOUT = "Without a key";

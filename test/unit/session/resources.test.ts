@@ -16,6 +16,7 @@ const IMAGE: ImageContent = { type: "image", data: "AA==", mimeType: "image/png"
 const answer = (...content: ResultContent[]) => encode({ content, isError: false, durationMs: 1 });
 const read = (params: unknown): Uint8Array => {
   const { uri } = params as ReadResourceParams;
+  if (uri === "x://wide") throw new ThreadsError("call_rejected", "docs answered: a\u200bb \u0903\u0e33.");
   if (uri === "x://gone") throw new ThreadsError("call_rejected", "docs answered: not found.");
   return answer({ type: "text", text: `text of ${uri}` }, ...(uri === "x://image" ? [IMAGE] : []));
 };
@@ -49,6 +50,10 @@ describe("a message", () => {
       images: [],
     });
     expect(notices).toEqual([[text, "warning"]]);
+    // Pi draws the message itself: a mark without a letter would end it.
+    expect(await input({ text: "see @docs:x://wide" })).toMatchObject({
+      text: expect.stringContaining("docs answered: ab ◌\u0903"),
+    });
   });
 
   test("names more than ten -> ten are read, and a notice says so", async () => {

@@ -40,6 +40,7 @@ import type { Supervisor } from "../servers/supervisor.ts";
 import { allTools, grantedWishes } from "../tools/listed.ts";
 import type { SessionRequests } from "./first-request.ts";
 import { shownLine } from "./setup.ts";
+import { withoutItsValues } from "./typed-values.ts";
 import { writeOwn } from "./user-edits.ts";
 
 /** Read from the end of the file. */
@@ -289,7 +290,9 @@ export function createPanelRequests({ started, supervisor, agentDir }: PanelPart
     },
     setKey: async (params) => {
       const running = await started;
-      return makeEffective(keyChange(params, await entriesOf(params.server, running.facts)), running);
+      const change = keyChange(params, await entriesOf(params.server, running.facts));
+      // The key before it may be one that was typed.
+      return (await withoutItsValues(running, () => makeEffective(change, running))).done;
     },
     setExposure: async ({ server, tools: chosen, to, project }) => {
       const running = await started;

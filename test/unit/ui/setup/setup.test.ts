@@ -99,6 +99,7 @@ const ADDED = ["Test it", "Add it, and say where its key is", "For you"] as cons
 const keyed: Answers = {
   tryServer: () => WANTS_KEY,
   setKey: () => ({ file: MINE }),
+  keepValue: () => ({ file: "/agent/mcp-keys/k", written: "!cat '/agent/mcp-keys/k'" }),
   reconnect: () => undefined,
   status: () => makeReport({ servers: [makeStatus("acme", { state: "connected", toolCount: 3 })] }),
 };
@@ -137,6 +138,18 @@ describe("a server that wants a key", () => {
       { from: { variable: "ACME_KEY_OF_TEST" } },
     ],
     ["a command", ["A command", "", "!pass show acme", "As Auth"], { from: { command: "pass show acme" } }],
+    [
+      "a key that is typed",
+      ["I type it", "", "k-456", "As Auth"],
+      { from: { command: "cat '/agent/mcp-keys/k'" } },
+    ],
+    [
+      "a key that is typed, in a header",
+      ["I type it", "k-456", "In another", "X-API-Key"],
+      { header: "X-API-Key", from: { command: "cat '/agent/mcp-keys/k'" } },
+    ],
+    ["no key after all", ["I type it", undefined], undefined],
+    ["Escape behind a key that is typed", ["I type it", "k-456", undefined], undefined],
     ["not now", ["Not now"], undefined],
     ["no variable after all", ["In an env", undefined], undefined],
     ["a variable that is not set, and no", ["In an env", "ACME_NOT_SET", undefined], undefined],
