@@ -2,8 +2,8 @@
  * Owns: the requests of the panel, with real files and real servers: what a server is and why its tools are where they are,
  * changes that are applied at once, and its log while it grows.
  */
-import { appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import { answerWell, serve } from "../support/http-server.ts";
@@ -299,6 +299,15 @@ describe("setKey", () => {
       unset: { url, bearerToken: `!echo ${KEY}` },
       old: { url, headers: { "X-Mode": "1" }, bearerTokenEnv: "PMT_KEY_OF_TEST" },
     });
+    // One that is typed has a file, which goes once another key takes its place.
+    const kept = await at.runtime.ask("keepValue", { server: "bare", name: "key", value: KEY });
+    const command = kept.written.slice(1);
+    await at.runtime.ask("setKey", { server: "bare", header: "X-API-Key", from: { command } });
+    await at.runtime.ask("reconnect", { server: "bare" });
+    expect(await at.settled("bare")).toMatchObject({ state: "connected" });
+    expect(await readdir(dirname(kept.file))).toEqual([basename(kept.file)]);
+    await at.runtime.ask("setKey", { server: "bare", header: "X-API-Key", from });
+    expect(await readdir(dirname(kept.file))).toEqual([]);
     expect(await at.log()).not.toMatch(/wr0ng|k3y-of/);
   });
 });
