@@ -165,7 +165,7 @@ describe.runIf(hasTmux())("in a real terminal", () => {
     await terminal.until(EDITOR);
     // The error becomes a part of the message, which Pi draws itself.
     await terminal.prompt("second @wide:x://a ");
-    await terminal.until(/could not be read[\s\S]*second answer\./);
+    await terminal.until(/\u25cc\u0903[\s\S]*second answer\./);
   });
 
   test("own: names, descriptions and results with terminal sequences -> the screen and the title stay Pi's", async () => {

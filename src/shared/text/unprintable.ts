@@ -31,18 +31,18 @@ const INVISIBLE =
   /[\u034f\u00ad\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]/gu;
 
 /** Joiners and variation selectors have no shape either, but scripts and emoji need one or two behind a character. */
-const JOINERS =
-  "\\u180b-\\u180d\\u180f\\u200c\\u200d\\ufe00-\\ufe0f\\u{13430}-\\u{1343f}\\u{e0100}-\\u{e01ef}";
+const JOINERS = "\\u180b-\\u180d\\u180f\\u200c\\u200d\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}";
 /** Joiners and selectors that only carry hidden text: three in a row, or any behind ASCII except keycaps of `0` to `9`, `#`, `*`. */
 const HIDDEN_JOINERS = new RegExp(
   `[${JOINERS}]{3,1000}|(?<=[${JOINERS}]{3}|^|[\\0-"$-)+-/:-\\x7f])[${JOINERS}]{1,1000}`,
   "gmu",
 );
 
-/** Those of hieroglyphs say how these are joined (Unicode 17, chapter 11.4). */
-const SELECTORS = "\\u180b-\\u180d\\u180f\\ufe00-\\ufe0f\\u{13430}-\\u{1343f}";
+const SELECTORS = "\\u180b-\\u180d\\u180f\\ufe00-\\ufe0f";
 const OF_IDEOGRAPHS = "\\u{e0100}-\\u{e01ef}";
-const MAYBE_SELECTED = new RegExp(`[${SELECTORS}${OF_IDEOGRAPHS}]`, "u");
+/** They say how hieroglyphs are joined (Unicode 17, chapter 11.4): few in a row, before or behind one. */
+const OF_GLYPHS = "[\\u{13430}-\\u{1343f}]";
+const MAYBE_SELECTED = new RegExp(`[${SELECTORS}${OF_IDEOGRAPHS}]|${OF_GLYPHS}`, "u");
 /**
  * What has a second shape (StandardizedVariants.txt and emoji-variation-sequences.txt of Unicode 17): signs, emoji, ideographs,
  * some scripts, quotation marks and punctuation of East Asia, script letters of mathematics.
@@ -57,7 +57,7 @@ export function hiddenIn(text: string): RegExp[] {
   if (!MAYBE_SELECTED.test(text)) return [INVISIBLE, HIDDEN_JOINERS];
   // The engine takes milliseconds for the sets, and most texts have no selector.
   strays ??= new RegExp(
-    `[${SELECTORS}](?<![${VARIED}].)[${SELECTORS}]?|[${OF_IDEOGRAPHS}](?<!\\p{Ideo}.)`,
+    `[${SELECTORS}](?<![${VARIED}].)|[${OF_IDEOGRAPHS}](?<!\\p{Ideo}.)|${OF_GLYPHS}{5,999}|(?<!\\p{sc=Egyp})${OF_GLYPHS}{1,4}(?!\\p{sc=Egyp})`,
     "gsu",
   );
   return [INVISIBLE, HIDDEN_JOINERS, strays];

@@ -237,6 +237,14 @@ function wordsOf(target: StdioTarget, machine: Machine): { command: string; args
 const isShown = ({ definition }: Examined): boolean =>
   definition.target.kind === "stdio" && !definition.target.args.some(isLate);
 
+/** Which registry, and through which proxy: one look for all servers with the same. */
+const wayToRegistry = (env: NodeJS.ProcessEnv): string =>
+  JSON.stringify(
+    Object.entries(env)
+      .filter(([name]) => /^(?:npm_config_registry|(?:https?|no)_proxy)$/i.test(name))
+      .sort(),
+  );
+
 /** `env`: of the server, which may name a registry and a proxy of its own. */
 async function reachesRegistry(
   env: NodeJS.ProcessEnv,
@@ -298,8 +306,7 @@ export async function checkNpx({ servers, machine }: DoctorInput, signal: AbortS
   const byNpx = looked.filter((one) => one !== undefined);
   if (byNpx.length === 0) return own ? [own] : [];
   const absent = byNpx.filter(({ state }) => state.kind === "absent");
-  const registries = Map.groupBy(absent, ({ env }) => env.npm_config_registry);
-  const looks = [...registries].map(
+  const looks = [...Map.groupBy(absent, ({ env }) => wayToRegistry(env))].map(
     async ([registry, [first]]) =>
       [registry, await reachesRegistry(first?.env ?? {}, machine, signal)] as const,
   );
@@ -309,9 +316,7 @@ export async function checkNpx({ servers, machine }: DoctorInput, signal: AbortS
     ...(await checkNodes(byNpx, machine, signal)),
     ...byNpx
       .filter(({ server, mayInstall }) => isShown(server) && !mayInstall)
-      .map(({ server, state, env }) =>
-        judgePackages(server.name, state, reached.get(env.npm_config_registry)),
-      ),
+      .map(({ server, state, env }) => judgePackages(server.name, state, reached.get(wayToRegistry(env)))),
   ].filter((finding) => finding !== undefined);
   const installed = byNpx.filter(({ state }) => state.kind === "installed" || state.kind === "absent");
   if (found.length > 0 || installed.length === 0) return found;

@@ -140,7 +140,7 @@ const NO_STORE: ResultStore = { save: async () => ({ problem: "files of skills a
 const drawable = (content: ResultContent): ResultContent =>
   isText(content) ? textBlock(withBases(cleanText(content.text))) : content;
 
-/** A file of a skill, if it is what the server listed. A command of the person makes a message of it. */
+/** A file of a skill, if it is what the server listed. */
 async function shapeFile(
   result: CallToolResult,
   file: ExpectedFile,
@@ -154,8 +154,8 @@ async function shapeFile(
     ? (await readBlocks(image.content ?? [], { ...options, store: NO_STORE })).contents
     : [];
   const forPerson = file.forPerson === true;
-  const texts = forPerson ? checked.content : cleanBlocks(checked.content).blocks.map(drawable);
-  const content = [...texts, ...images];
+  const texts = forPerson ? checked.content : cleanBlocks(checked.content).blocks;
+  const content = [...(options.asMessage ? texts.map(drawable) : texts), ...images];
   return {
     content,
     isError: false,

@@ -1,5 +1,6 @@
 /** What there is to say of a server: its status, and the errors for a server, or a tool of it, that is unavailable. Pure. */
 
+import { basename } from "node:path";
 import { SKILL_BY_ADDRESS } from "../../../src/shared/naming.ts";
 import { ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -7,7 +8,7 @@ import type { ServerStatus, SignInStatus } from "../../../src/shared/protocol/se
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { advice, commandFor, withName } from "../../shared/commands.ts";
 import { type CachedTool, listMark } from "../../shared/listed.ts";
-import { type ServerDefinition, transportOf } from "../config/entry/definition.ts";
+import { type Origin, type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { mayBeDirect } from "../config/entry/exposure.ts";
 import { sandboxOf } from "../config/entry/sandbox.ts";
 import type { Settings } from "../config/entry/settings.ts";
@@ -37,6 +38,11 @@ interface StatusFacts {
   signIn: SignInStatus | undefined;
 }
 
+/** Whether the server is in no file of ours. Of a project's files outside `.pi/` only `.mcp.json` is one. */
+const isForeign = (origin: Origin, file: string): boolean =>
+  ["import", "package", "extension"].includes(origin) ||
+  (origin === "project-file" && basename(file) !== ".mcp.json");
+
 /** A server's state as `/mcp` and main show it. */
 export function serverStatus(
   server: Pick<ServerLists, "definition" | "held" | "tools" | "resources" | "skills">,
@@ -57,7 +63,7 @@ export function serverStatus(
     lifecycle,
     transport: connection?.transport ?? transportOf(definition),
     source: file,
-    ...(["import", "package", "extension"].includes(origin) && { isForeign: true as const }),
+    ...(isForeign(origin, file) && { isForeign: true as const }),
     ...(description === undefined ? {} : { description }),
     toolCount,
     resourceCount: made.filter(({ kind }) => kind === "resource").length,

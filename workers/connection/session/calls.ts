@@ -82,7 +82,11 @@ export async function runCall(
       redact: called.redact,
       secrets: called.secrets,
       ...results.settingsFor(called, supervisor.servers, called.nameOf(tool)),
-      ...(file ? { file: { ...file, forPerson: wantsStructured && byPerson === true } } : {}),
+      // A command of Pi makes a message of a skill, one of the shell prints it.
+      ...(file && {
+        file: { ...file, forPerson: wantsStructured && byPerson === true },
+        asMessage: !wantsStructured && byPerson === true,
+      }),
     });
     if (file) called.skillRead(file, shaped.problem === undefined);
     if (file && shaped.problem !== undefined) throw changedFile(server, file, shaped.problem);

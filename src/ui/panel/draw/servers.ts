@@ -238,7 +238,7 @@ function aboutRow(row: ServersRow, world: World): { text: string; colour: Colour
       const { name, server, description } = row.tool;
       const about = firstSentence(description) || "It has no description";
       return {
-        text: `${about}${/[.!?\u2026]$/.test(about) ? "" : "."} ${loadedText(name, world)} It is a tool of ${clean(server)}.`,
+        text: `${about}${/[.!?\u2026\u3002\uff01\uff1f\u0964]$/.test(about) ? "" : "."} ${loadedText(name, world)} It is a tool of ${clean(server)}.`,
         colour: "muted",
       };
     }

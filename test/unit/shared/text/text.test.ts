@@ -376,6 +376,11 @@ describe("cleanText: for a model", () => {
       "𓇋\u{13430}\u{13437}𓏌 И\u{13431}\u{13432}н\u{13430} ok\u{1343f}",
       "𓇋\u{13430}\u{13437}𓏌 Ин ok",
     ],
+    [
+      "a cartouche, and groups of hieroglyphs",
+      `\u{1343c}𓇳𓄊\u{1343d} \u{13437}𓇋\u{13430}𓏌\u{13438}\u{13431}\u{13437}𓇋\u{13430}𓏌\u{13438} 𓇋${"\u{13431}".repeat(22)}`,
+      "\u{1343c}𓇳𓄊\u{1343d} \u{13437}𓇋\u{13430}𓏌\u{13438}\u{13431}\u{13437}𓇋\u{13430}𓏌\u{13438} 𓇋",
+    ],
     ["shapes of Mongolian behind other letters", "И\u180bн\u180d", "Ин"],
     ["blanks that are none", "a\u3164\u115f\u00ad\u034fb", "ab"],
     ["Persian with its joiner", "می‌خواهم", "می‌خواهم"],

@@ -281,7 +281,8 @@ function readSettings(
   if (isLost) config.settings = { ...config.settings, ...STRICTEST };
   const { hotReload } = config.settings;
   const written = isObject(root.settings) ? root.settings.hotReload : undefined;
-  config.isUnsure = hotReload !== undefined && hotReload !== written;
+  // Who wrote "off" wants less than what stands in for it.
+  config.isUnsure = hotReload !== undefined && hotReload !== written && written !== "off";
 }
 
 const parted = (

@@ -235,6 +235,14 @@ describe("the user's file is broken at the start, and nothing else says that edi
     expect(pi.runs()).toEqual([]);
   });
 
+  test("the key of its settings is misspelt beside an honest off -> the edit that mends it waits", async () => {
+    const home = await createHome();
+    await put(home.mcp, { ...config("off"), setings: {} });
+    const pi = await open(home);
+    await edit(home, pi, config("on", added));
+    expect(pi.runs()).toEqual(["own"]);
+  });
+
   test("it is deleted -> that applies at once", async () => {
     const { home, pi, problems } = await broken();
     await rm(home.mcp);
