@@ -324,6 +324,19 @@ describe("checkNpx", () => {
     expect(asked.toSorted()).toEqual(["npm.company.example", "registry.npmjs.org"]);
   });
 
+  test("a server with a proxy of its own beside one without -> the other one's registry is looked up all the same", async () => {
+    const npx = { command: "npx", args: ["-y", "demo@1.0.0"] };
+    const behind = examined("behind", { ...npx, env: { HTTPS_PROXY: "http://p.example" } });
+    const machine = makeMachine({ ...offline, env: { npm_config_cache: await temporaryFolder() } });
+    for (const servers of [
+      [behind, examined("a", npx)],
+      [examined("a", npx), behind],
+    ])
+      expect(await checkNpx(makeInput(servers, { machine }), never)).toMatchObject([
+        { id: "npx", server: "a" },
+      ]);
+  });
+
   test("another command, a project's server, a server that is off -> no program is run", async () => {
     let runs = 0;
     const versionOf = async () => `v${++runs}.0.0`;

@@ -104,6 +104,22 @@ describe("beside the other rules of a result", () => {
     expect(JSON.parse(Buffer.from(scriptResult ?? []).toString())).toEqual(one(text));
   });
 
+  test("what becomes a message of the person, which Pi draws -> a mark without a letter gets a circle, also in a skill", async () => {
+    const text = "a \u0903\u0e33";
+    const file = {
+      uri: "skill://a/SKILL.md",
+      head: "[Head.]",
+      line: 1,
+      skill: { server: "s", uri: "skill://a/SKILL.md", name: "a", content: "c" },
+    };
+    const read = { content: [{ type: "resource", resource: { uri: file.uri, text } }] };
+    for (const asMessage of [true, false]) {
+      const shown = asMessage ? "a ◌\u0903\u0e33" : text;
+      expect(textOf(await shape(one(text), { asMessage }))).toBe(shown);
+      expect((await shape(read, { asMessage, file })).content.at(-1)).toEqual({ type: "text", text: shown });
+    }
+  });
+
   test("pathIn reads the path of such a line", async () => {
     expect(pathIn(textOf(await shape(one("a\u200b"))))).toMatch(/\/server-tool-\w{8}\.txt$/);
   });

@@ -248,6 +248,22 @@ test("four files of a project do not answer -> two are read, after 2 s the other
   expect(await readInTime("/silent/c", 1_000, read)).toEqual({ kind: "missing" });
 });
 
+test("a second read of a file waits for its place until the first one counts as silent -> it keeps no place, and others are read", async () => {
+  const [never, slow] = [Promise.withResolvers<FileText>(), Promise.withResolvers<FileText>()];
+  const missing: FileText = { kind: "missing" };
+  const first = readInTime("/silent/f", 1_000, () => never.promise);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const other = readInTime("/slow/g", 1_000, () => slow.promise);
+  const second = readInTime("/silent/f", 1_000, () => never.promise);
+  expect(await first).toMatchObject({ kind: "unreadable" });
+  slow.resolve(missing);
+  expect(await other).toEqual(missing);
+  expect(await second).toMatchObject({ kind: "unreadable" });
+  expect(await readInTime("/h", 1_000, async () => missing)).toEqual(missing);
+  never.resolve(missing);
+  await silenceOf("/silent/f");
+});
+
 /** Looks at this file get no answer from now on, as on a mount that hangs. Answers how many there were. */
 function stall(file: string): () => number {
   const { promise, resolve } = Promise.withResolvers<void>();
