@@ -79,7 +79,7 @@ export const typed = (ctx: PiContext, what: string, none: string): Promise<strin
   );
 
 async function typedKey(ctx: PiContext): Promise<{ value: string } | undefined> {
-  const value = await typed(ctx, "The key", "none");
+  const value = await typed(ctx, "The key", "no key");
   return value === undefined ? undefined : { value };
 }
 
@@ -117,7 +117,7 @@ const placeText = ({ header, from }: Given): string => {
     "variable" in from
       ? `the variable ${from.variable}`
       : "value" in from
-        ? "a file that only you can read"
+        ? "in a file that only you can read"
         : "the output of a command";
   return `${place}${header === undefined ? "" : `, as ${header}`}`;
 };
