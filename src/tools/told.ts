@@ -208,7 +208,7 @@ export async function tellNews(facts: NewsFacts): Promise<AddedMessage | undefin
     }),
     ...gone.map((name) => [name, null] as const),
   ]);
-  // Pi draws it as it is, and a name of a clone's server may be any.
+  // Pi draws the text as it is, and a clone chooses the names of its servers.
   return { customType: NEWS, content: withBases(content), display: true, details: { servers } };
 }
 

@@ -417,9 +417,10 @@ export class Routes<P extends Party> {
       return;
     }
     if (method === "notifications/cancelled" && cancels) {
-      const asked = this.#asked.get(meaningOf(cancels));
+      const meaning = meaningOf(cancels);
+      const asked = this.#asked.get(meaning);
       const request = this.#open.get(numberOf(cancels));
-      this.#asked.delete(meaningOf(cancels));
+      this.#asked.delete(meaning);
       if (asked) asked.party.deliver(line.pieces);
       else if (request) request.party.deliver(withChanges(line.pieces, [[cancels, request.id]]));
       return;

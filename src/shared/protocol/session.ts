@@ -152,7 +152,7 @@ export interface ServerStatus {
   transport: TransportKind;
   /** Where the server is defined. */
   source: string;
-  /** That is no file of ours but another program's, a package's or an extension: nothing is removed there. */
+  /** `source` is a file of another program or of a package, or an extension: no entry is removed there. */
   isForeign?: true;
   /** The user's own words. */
   description?: string;

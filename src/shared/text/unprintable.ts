@@ -80,7 +80,7 @@ const RUN_CHARS = 2_000;
 
 /** Where marks and Thai are. Most texts have none of these, and the engine takes milliseconds for the sets below. */
 const MAYBE_MARKED =
-  /[\u0300-\u036f\u0483-\u0489]|[\u0591-\u1fff]|\u200c|\u200d|[\u20d0-\u20ff]|[\u2cef-\u302f]|[\u3099-\u309a]|[\ua66f-\uabff]|[\ud800-\udfff]|[\ufb1e-\ufe2f]|[\uff9e-\uff9f]/;
+  /[\u0300-\u036f\u0483-\u0489]|[\u0591-\u1fff]|\u200c|\u200d|[\u20d0-\u20ff]|[\u2cef-\u2dff]|[\u302a-\u302f]|[\u3099-\u309a]|[\ua66f-\uabff]|[\ud800-\udfff]|[\ufb1e-\ufe2f]|[\uff9e-\uff9f]/;
 
 interface Marks {
   lone: RegExp;

@@ -191,6 +191,11 @@ describe("withBases", () => {
     expect(left).toEqual([]);
   });
 
+  test("text of scripts without marks -> the same text, with the punctuation of East Asia", () => {
+    for (const text of ["привет, мир", "中文字符，測試。", "안녕하세요", "ひらがな「です」。"])
+      expect(withBases(text)).toBe(text);
+  });
+
   test("ten million marks -> divided, without an error of V8", () => {
     expect(withBases(`a${"\u0301".repeat(10_000_000)}`).length).toBeGreaterThan(10_600_000);
   });

@@ -281,7 +281,7 @@ function readSettings(
   if (isLost) config.settings = { ...config.settings, ...STRICTEST };
   const { hotReload } = config.settings;
   const written = isObject(root.settings) ? root.settings.hotReload : undefined;
-  // Who wrote "off" wants less than what stands in for it.
+  // "off" applies no edit, which is less than the "ask" that stands in for it.
   config.isUnsure = hotReload !== undefined && hotReload !== written && written !== "off";
 }
 

@@ -160,8 +160,8 @@ const places = createGate(MOST_SILENT);
 const silences = new Set<Promise<void>>();
 /** Fires when these have all places, so that nobody waits for one. */
 let full = new AbortController();
-/** Of one of them, once they have all places. */
-let answer: Promise<void> = Promise.resolve();
+/** Settles when one of these reads has its answer, once they have all places. */
+let firstAnswer: Promise<void> = Promise.resolve();
 
 /** Reads the text of a project's file, which must keep neither the user's own servers nor Pi's files waiting. Never throws. */
 export async function readInTime(
@@ -174,7 +174,7 @@ export async function readInTime(
   const leave = await places.enter(full.signal);
   if (full.signal.aborted) {
     leave();
-    return { ...unanswered(answer), isSkipped: true };
+    return { ...unanswered(firstAnswer), isSkipped: true };
   }
   // Another read of the file may have got no answer while this one waited for its place.
   const since = silenceOf(file);
@@ -190,7 +190,7 @@ export async function readInTime(
   const { silent } = found;
   silences.add(silent);
   if (silences.size === MOST_SILENT) {
-    answer = Promise.race(silences);
+    firstAnswer = Promise.race(silences);
     full.abort();
   }
   void silent.then(() => {
