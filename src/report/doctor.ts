@@ -47,7 +47,7 @@ function headline({ findings, tookMs }: DoctorReport): string {
   const took = `in ${formatMs(tookMs)}`;
   return findings.some(isTrouble)
     ? `MCP doctor: ${counts.join(", ")}, ${took}`
-    : `MCP doctor: all is well, ${[...counts, took].join(", ")}`;
+    : `MCP doctor: nothing wrong was found, ${[...counts, took].join(", ")}`;
 }
 
 const stageLines = ({ stages }: DoctorReport): string[] =>

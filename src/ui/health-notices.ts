@@ -1,5 +1,5 @@
 /**
- * The notices about servers: one when a server fails, needs a sign-in or waits for npm, and one when it works again; several at
+ * The notices about servers: one when a server fails, needs a sign-in or waits for npm, and one when it works then; several at
  * about the same time are one. Loaded with the first status of a server. Must not: say twice what the person knows.
  */
 import { failureText, serverName } from "../report/server-name.ts";
@@ -52,7 +52,7 @@ export function createHealthNotices(): HealthNotices {
     if (!before.isRead) return undefined;
     return {
       level: "info",
-      text: `MCP server ${serverName(name)} ${isSignIn ? "is signed in" : "works again"}.`,
+      text: `MCP server ${serverName(name)} ${isSignIn ? "is signed in" : "works now"}.`,
     };
   };
 

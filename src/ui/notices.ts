@@ -39,9 +39,7 @@ export function statusText(servers: readonly ServerStatus[], tried?: Tried): str
   const wrong = enabled.filter(isWrong);
   const all = enabled.length;
   const ready = enabled.filter(isReady).length;
-  const count = waits
-    ? `${ready} of ${all}`
-    : `${ready === all ? "" : `${ready} of `}${plural(all, "server")}`;
+  const count = `${ready === all ? "" : `${ready} of `}${waits ? all : plural(all, "server")}`;
   const tools = plural(
     enabled.reduce((sum, server) => sum + server.toolCount, 0),
     "tool",

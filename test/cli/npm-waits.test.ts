@@ -29,7 +29,7 @@ const homeWith = (): Promise<PiHome> =>
     },
   });
 
-const WAITS = String.raw`npm fetches @modelcontextprotocol\/server-memory, \d+ s, no answer of its registry yet`;
+const WAITS = String.raw`npm fetches, \d+ s, no answer of its registry yet: @modelcontextprotocol\/server-memory`;
 
 test("a registry that never answers: list --refresh -> a row of its own for each server, within --timeout", async () => {
   registry.behave(() => "silent");
@@ -84,7 +84,7 @@ test.runIf(hasTmux())(
     const shell = await openShell(await homeWith());
     await shell.start("call mem read_graph");
     await shell.until(
-      /^mem: npm fetches @modelcontextprotocol\/server-memory, [3-9] s, no answer of its registry yet$/m,
+      /^mem: npm fetches, [3-9] s, no answer of its registry yet: @modelcontextprotocol\/server-memory$/m,
     );
     await shell.press("C-c");
     await shell.until(/^exit 130$/m);

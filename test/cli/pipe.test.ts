@@ -158,7 +158,9 @@ describe("what is known needs no worker", () => {
 
   test("no tool fits -> nothing on stdout, a sentence on stderr, which --quiet leaves out", async () => {
     const words = ["search", "qqqqzzzz"];
-    expect(await cli(words)).toMatchObject({ code: 0, stdout: "", stderr: "No tool fits these words.\n" });
+    const unknown = "Nothing is known yet of these servers, and --refresh asks them: dead\n";
+    const stderr = `${unknown}No tool fits these words.\n`;
+    expect(await cli(words)).toMatchObject({ code: 0, stdout: "", stderr });
     expect(await cli([...words, "-q"])).toMatchObject({ code: 0, stdout: "", stderr: "" });
   });
 });

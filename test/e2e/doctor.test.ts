@@ -71,7 +71,7 @@ test("/mcp doctor -> each cause once, with what to do", async () => {
 
 test("/mcp doctor <server> -> its steps; an unknown server -> said", async () => {
   const { named, absent } = await ran();
-  expect(named[0]?.message).toMatch(/^MCP doctor: all is well.*\n {2}ok: (ping|start)/);
+  expect(named[0]?.message).toMatch(/^MCP doctor: nothing wrong was found.*\n {2}ok: (ping|start)/);
   expect(absent[0]).toMatchObject({
     level: "error",
     message: expect.stringContaining("No server named nobody"),

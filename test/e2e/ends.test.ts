@@ -289,7 +289,7 @@ describe("notices and commands, then a signal", () => {
       async () => statuses(rpc.events)["pi-mcp-threads"] === "MCP: 7 servers ready · 7 tools" || undefined,
     );
     const said = notices(rpc.events.slice(since));
-    expect(said.filter(({ message }) => message === "MCP server bad works again.")).toHaveLength(1);
+    expect(said.filter(({ message }) => message === "MCP server bad works now.")).toHaveLength(1);
     const shown = said.filter(({ message }) => message.startsWith("MCP: "));
     expect(shown.map(({ message }) => message)).toEqual([
       expect.stringContaining("MCP: 7 of 7 servers connected, 7 tools known\nbad: connected"),

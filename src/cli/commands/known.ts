@@ -5,6 +5,7 @@
 
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import { createCatalogStore, snapshotIsOlder, snapshotWrittenAt } from "../../catalog/store.ts";
+import { nameLine } from "../../report/search.ts";
 import { serverName } from "../../report/server-name.ts";
 import { isOfWholeFile } from "../../report/status.ts";
 import type { ServerStatus, StatusReport } from "../../shared/protocol/session.ts";
@@ -125,9 +126,23 @@ export function endOfAll({ console }: Context, report: StatusReport | undefined)
   return codeOf(report);
 }
 
-/** Says how old the answer is, and whether the configuration has changed since. */
-export function noteAge({ console, place }: Context, { catalog, writtenAt }: Known, always: boolean): void {
+/**
+ * Says what the snapshot cannot answer: how old it is, whether the configuration has changed since, and, in an answer about all
+ * servers (`server` is undefined), which ones were never reached.
+ */
+export function noteAge(
+  { console, place }: Context,
+  { catalog, writtenAt }: Known,
+  { server, always }: { server: string | undefined; always: boolean },
+): void {
   if (writtenAt === undefined) return;
+  const unknown = catalog.servers.filter(({ toolsKnown }) => server === undefined && !toolsKnown);
+  for (const line of nameLine(
+    "Nothing is known yet of these servers, and --refresh asks them",
+    unknown.map(({ name }) => name),
+  )) {
+    console.note(line);
+  }
   const { agentDir, key } = place;
   if (snapshotIsOlder(agentDir, key, catalog.settings.files)) {
     console.note("The configuration has changed since these tools were listed. --refresh lists them again.");

@@ -69,7 +69,7 @@ export const prompts: Command = async (context) => {
   const server = written === undefined ? undefined : knownServer(known, written);
   if (server !== undefined) reachedOrThrow(known.report, server);
   const servers = known.catalog.servers.filter(({ name }) => server === undefined || name === server);
-  noteAge(context, known, true);
+  noteAge(context, known, { server, always: true });
   const document = {
     servers: servers.map((one) => ({ server: one.name, prompts: promptsOf(one) })),
   };

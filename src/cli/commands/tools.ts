@@ -25,7 +25,7 @@ import {
 
 function* toolLines(
   tools: readonly CatalogTool[],
-  names: readonly string[],
+  servers: Known["catalog"]["servers"],
   console: Console,
 ): Generator<string> {
   if (!console.isTerminal) {
@@ -36,9 +36,10 @@ function* toolLines(
   }
   const ofServer = Map.groupBy(tools, ({ server }) => server.name);
   const columns = console.columns ?? 80;
-  for (const server of names) {
+  for (const { name: server, toolsKnown } of servers) {
     const own = ofServer.get(server) ?? [];
-    yield `${console.paint("bold", serverName(server))}: ${counted(own.length, "tool")}`;
+    const count = toolsKnown ? counted(own.length, "tool") : "its tools are not known";
+    yield `${console.paint("bold", serverName(server))}: ${count}`;
     for (const { name, description } of own)
       yield cutTo(`  ${name} - ${firstSentence(description)}`, columns);
   }
@@ -48,10 +49,10 @@ export const tools: Command = async (context) => {
   const { console } = context;
   const { known, server } = await knownTools(context, context.arguments[0]);
   const all = known.catalog.tools.filter((tool) => server === undefined || tool.server.name === server);
-  const names = server === undefined ? known.catalog.servers.map(({ name }) => name) : [server];
+  const servers = known.catalog.servers.filter(({ name }) => server === undefined || name === server);
   if (server !== undefined) reachedOrThrow(known.report, server);
-  noteAge(context, known, true);
-  console.answer({ tools: all.map(toolRecord) }, () => [...toolLines(all, names, console)]);
+  noteAge(context, known, { server, always: true });
+  console.answer({ tools: all.map(toolRecord) }, () => [...toolLines(all, servers, console)]);
   if (console.isTerminal && !console.json && all.length > 0) {
     console.note(
       "To call one: pi-mcp-threads call <name> key=value. pi-mcp-threads tool <name> shows its keys.",
@@ -86,7 +87,7 @@ export const tool: Command = async (context) => {
   const known = await knownCatalog(context);
   const found = await find(known, context.arguments[0] ?? "");
   const schema = inputSchemaOf(found);
-  noteAge(context, known, false);
+  noteAge(context, known, { server: found.server.name, always: false });
   if (console.json) {
     const output = outputSchemaOf(found);
     const { annotations } = found;
@@ -134,7 +135,7 @@ export const search: Command = async (context) => {
   if (server !== undefined) reachedOrThrow(known.report, server);
   const end = () => (server === undefined ? endOfAll(context, known.report) : EXIT.ok);
   const { hits, unmatched } = searchCatalog(known.catalog, query, limit, server);
-  noteAge(context, known, false);
+  noteAge(context, known, { server, always: false });
   if (console.json) {
     const tools = hits.map(({ tool, score }) => ({ ...toolRecord(tool), score }));
     console.document({ query, tools, unmatched });
@@ -142,11 +143,7 @@ export const search: Command = async (context) => {
   }
   console.lines(hits.flatMap((hit) => hitLines(hit, console)));
   if (hits.length === 0) {
-    console.note(
-      known.catalog.count === 0
-        ? "No tools are known. pi-mcp-threads list connects the servers."
-        : "No tool fits these words.",
-    );
+    console.note(known.catalog.count === 0 ? "No tools are known." : "No tool fits these words.");
   }
   return end();
 };

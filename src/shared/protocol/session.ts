@@ -168,7 +168,7 @@ export interface ServerStatus {
   /** Revision of MCP that is spoken, for example `2026-07-28`. Absent: the server is not connected. */
   protocol?: string;
   error?: WireError;
-  /** What its start waits for, each second anew, for example `npm fetches semver, 12 s, 3 files`. Absent: nothing unusual. */
+  /** What its start waits for, each second anew, for example `npm fetches, 12 s, 3 files: semver`. Absent: nothing unusual. */
   waits?: string;
   pid?: number;
   /** It is `disabled` because the person has switched it off for this session. */

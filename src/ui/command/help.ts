@@ -8,6 +8,7 @@ import type { ServerStatus } from "../../shared/protocol/session.ts";
 import { slipsBetween } from "../../shared/text/reading.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo } from "../../shared/text/width.ts";
+import { wrapWords } from "../../shared/text/wrap-words.ts";
 import { ABOUT, SWITCHES, WORDS } from "./words.ts";
 
 type Word = keyof typeof WORDS;
@@ -37,14 +38,18 @@ export function shellLines(here = dirname(fileURLToPath(import.meta.url))): stri
 
 /** `columns`: width of a line. */
 export function helpText(columns: number): string {
-  const rows = NAMES.map((word) =>
-    columns < LEAST_BESIDE
-      ? `  ${formOf(word)}\n      ${ABOUT[word]}`
-      : `  ${formOf(word).padEnd(COLUMN)}  ${ABOUT[word]}`,
-  );
+  const isBeside = columns >= LEAST_BESIDE;
+  const indent = " ".repeat(isBeside ? COLUMN + 4 : 6);
+  const rows = NAMES.flatMap((word) => {
+    const form = `  ${formOf(word)}`;
+    const about = wrapWords(indent + ABOUT[word], columns);
+    if (!isBeside) return [form, ...about];
+    const [first = "", ...more] = about;
+    return [form.padEnd(indent.length) + first.trimStart(), ...more];
+  });
   return [
     "/mcp alone opens the panel. With a word:",
-    ...rows.flatMap((row) => row.split("\n").map((line) => cutTo(line, columns))),
+    ...rows.map((line) => cutTo(line, columns)),
     ...shellLines(),
   ].join("\n");
 }

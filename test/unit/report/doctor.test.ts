@@ -34,9 +34,9 @@ const report = (over: Partial<DoctorReport> = {}): DoctorReport => ({
 });
 
 describe("renderDoctor", () => {
-  test("nothing is wrong -> all is well, and what is well is not listed", () => {
+  test("nothing is wrong -> said so, and what is well is not listed", () => {
     const text = renderDoctor(report({ findings: [{ id: "config", severity: "ok", title: "1 file." }] }), 60);
-    expect(text).toBe("MCP doctor: all is well, in 12 ms");
+    expect(text).toBe("MCP doctor: nothing wrong was found, in 12 ms");
   });
 
   test("findings at 60 columns -> no line is wider, and what to do stands below", () => {
@@ -56,7 +56,7 @@ describe("renderDoctor", () => {
   test("stages and left out findings are told", () => {
     const stages = [{ name: "start", ms: 1_234, ok: true }];
     expect(renderDoctor(report({ stages, leftOut: 7 }), 60)).toBe(
-      "MCP doctor: all is well, in 12 ms\n  ok: start, 1.2 s\nand 7 more",
+      "MCP doctor: nothing wrong was found, in 12 ms\n  ok: start, 1.2 s\nand 7 more",
     );
   });
 
@@ -73,7 +73,7 @@ describe("renderDoctor", () => {
       { id: "npx", severity: "ok", title: "All is there.", detail: "In /usr/bin." },
     ];
     expect(renderDoctor(report({ findings }), 60)).toBe(
-      "MCP doctor: all is well, in 12 ms\nok: git: It holds.\n  It can write /tmp.",
+      "MCP doctor: nothing wrong was found, in 12 ms\nok: git: It holds.\n  It can write /tmp.",
     );
   });
 

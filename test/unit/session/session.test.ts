@@ -392,7 +392,7 @@ describe("other events", () => {
       expect(session.servers()).toEqual([status]);
     }
     await settled();
-    expect(notices.map(([text]) => text)).toEqual(["MCP server s: not found.", "MCP server s works again."]);
+    expect(notices.map(([text]) => text)).toEqual(["MCP server s: not found.", "MCP server s works now."]);
     expect(statuses.map(([, text]) => text)).toEqual([
       "MCP: 0 of 1 server ready · 2 tools",
       "MCP: 0 of 1 server ready · s failed: /mcp",

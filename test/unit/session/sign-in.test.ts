@@ -66,7 +66,7 @@ test("/mcp auth -> the dialog; its end comes as an event, with one line", async 
   at.send(end);
   await done;
   expect(at.notices.at(-1)).toEqual(SIGNED_IN);
-  expect(at.notices.map(([text]) => text).join()).not.toMatch(/works again|is signed in/);
+  expect(at.notices.map(([text]) => text).join()).not.toMatch(/works now|is signed in/);
 });
 
 test("autoAuth, a call that needs it -> the dialog; then the call is sent once more", async () => {

@@ -64,11 +64,12 @@ describe("createStatusLine", () => {
 });
 
 test("npm fetches a package -> in place of the tools, also of a server that is only tried", () => {
-  const waits = "npm fetches x, 12 s, 3 files";
+  const waits = "npm fetches, 12 s, 3 files: x";
   const servers = [makeStatus("a"), makeStatus("b", { state: "connecting", waits })];
   expect(statusText(servers)).toBe(`MCP: 1 of 2 ready · b: ${waits}`);
   expect(statusText([], { server: "new", waits })).toBe(`new: ${waits}`);
   expect(statusText(servers, { server: "new", waits })).toBe(`MCP: 1 of 2 ready · new: ${waits} and 1 more`);
+  expect(statusText([makeStatus("a")], { server: "new", waits })).toBe(`MCP: 1 ready · new: ${waits}`);
 });
 
 const lines = (count: number): string[] => Array.from({ length: count }, (_, i) => `line ${i}`);
@@ -107,7 +108,7 @@ test("as many lines as a notice shows -> all lines and no number", () => {
 const error = { code: "connect_failed" as const, message: "s: no answer.", remedy: "Look." };
 const FAILED: Notice = { level: "error", text: "MCP server s: no answer. Look." };
 const often = (times: number): Notice => ({ ...FAILED, text: `${FAILED.text} (${times} times)` });
-const RECOVERED: Notice = { level: "info", text: "MCP server s works again." };
+const RECOVERED: Notice = { level: "info", text: "MCP server s works now." };
 
 const UNCALLED: Parameters<ReturnType<typeof createHealthNotices>["onStatus"]>[1] = {
   isCalled: false,
@@ -164,7 +165,7 @@ describe("createHealthNotices", () => {
     );
     expect(health.onStatus(makeStatus("b"), UNCALLED)).toBeUndefined();
     expect(health.onStatus(makeStatus("b", { state: "failed", error }), UNCALLED)?.level).toBe("error");
-    expect(health.onStatus(makeStatus("a"), UNCALLED)?.text).toBe("MCP server a works again.");
+    expect(health.onStatus(makeStatus("a"), UNCALLED)?.text).toBe("MCP server a works now.");
   });
 
   test("a failure for another reason than before -> a new notice", () => {
@@ -265,12 +266,12 @@ test("npm fetches a package for seconds -> one notice; at the next start another
   const health = createHealthNotices();
   const text = (waits?: string): string | undefined =>
     health.onStatus(makeStatus("a", { state: "connecting", ...(waits ? { waits } : {}) }), UNCALLED)?.text;
-  expect(text("npm fetches x, 2 s")).toBe(
-    "MCP server a: npm fetches x, 2 s. A first start may take minutes; /mcp shows it.",
+  expect(text("npm fetches, 2 s: x")).toBe(
+    "MCP server a: npm fetches, 2 s: x. A first start may take minutes; /mcp shows it.",
   );
-  expect(text("npm fetches x, 3 s")).toBeUndefined();
+  expect(text("npm fetches, 3 s: x")).toBeUndefined();
   expect(text()).toBeUndefined();
-  expect(text("npm fetches x, 2 s")).toBeDefined();
+  expect(text("npm fetches, 2 s: x")).toBeDefined();
 });
 
 const failing = (server: string, text = "no answer. Look."): ServerNotice => ({
@@ -283,7 +284,7 @@ const needing = (server: string): ServerNotice => ({
   level: "warning",
   text: `MCP server ${server} needs a sign-in: /mcp auth ${server}`,
 });
-const AGAIN: Notice = { level: "info", text: "MCP server a works again." };
+const AGAIN: Notice = { level: "info", text: "MCP server a works now." };
 const texts = (notices: readonly Notice[]): string[] => notices.map(({ level, text }) => `${level}: ${text}`);
 
 describe("joinNotices", () => {
@@ -392,7 +393,7 @@ describe("createGathering", () => {
     expect(shown).toEqual([]);
     add(failing("a"), false);
     add({ ...AGAIN, server: "a" }, true);
-    expect(shown).toEqual(["MCP server a: no answer. Look.", "MCP server a works again."]);
+    expect(shown).toEqual(["MCP server a: no answer. Look.", "MCP server a works now."]);
   });
 
   test("without a UI -> each at once", () => {

@@ -119,9 +119,23 @@ export function judgeState(status: ServerStatus): Finding | undefined {
   };
 }
 
+/** The doctor starts no server that the person did not name. */
+function notConnected(statuses: readonly ServerStatus[]): Finding[] {
+  const count = statuses.filter(({ state, error }) => state === "idle" && !error).length;
+  if (count === 0) return [];
+  return [
+    {
+      id: "connect",
+      severity: "note",
+      title: `${counted(count, "server")} ${count === 1 ? "does" : "do"} not run now, and nothing was started.`,
+      remedy: `${commandFor("doctor", "<server>")} starts one and looks at it.`,
+    },
+  ];
+}
+
 export function checkStates({ servers }: DoctorInput): Finding[] {
   const statuses = servers.map((server) => server.status());
-  const found = statuses.flatMap((status) => judgeState(status) ?? []);
+  const found = [...statuses.flatMap((status) => judgeState(status) ?? []), ...notConnected(statuses)];
   const connected = statuses.filter(({ state }) => state === "connected").length;
   if (found.some(({ severity }) => severity !== "note") || connected === 0) return found;
   return [...found, allWell("connect", `${counted(connected, "server")} connected without an error.`)];

@@ -188,15 +188,15 @@ export class NpmProgress {
     }
   }
 
-  /** For example `npm fetches semver, 12 s, 3 files`. */
+  /** For example `npm fetches, 12 s, 3 files: semver`. A narrow terminal cuts the end, and a package's name may be long. */
   text(packages: readonly string[], seconds: number): string {
     const far =
       this.#trouble !== ""
-        ? `its registry does not answer: ${this.#trouble}`
+        ? `its registry does not answer (${this.#trouble})`
         : this.#files > 0
           ? `${this.#files} file${this.#files === 1 ? "" : "s"}`
           : "no answer of its registry yet";
-    return `npm fetches ${packages.join(" ")}, ${seconds} s, ${far}`;
+    return `npm fetches, ${seconds} s, ${far}: ${packages.join(" ")}`;
   }
 }
 

@@ -45,9 +45,10 @@ export function sizeOf(
   const view = shown(state);
   const rows = rowsIn(pictureOf(state, world, area), area.height);
   const menu = view.name === "server" ? menuIn(world, view.server).length : 0;
+  const column = columnRows(menu, rows, area.width);
   return {
-    page: Math.max(1, rows - 1),
+    page: column === undefined ? Math.max(1, rows - 1) : menu,
     lines: "top" in view ? linesOf(view, world, area.width).length : 0,
-    column: columnRows(menu, rows, area.width),
+    column,
   };
 }

@@ -9,7 +9,7 @@ import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { createMcpAuthCommand, createMcpCommand } from "../../../../src/ui/command/command.ts";
 import { completeMcp } from "../../../../src/ui/command/complete.ts";
 import { helpText, shellLines } from "../../../../src/ui/command/help.ts";
-import { subcommand, WORDS } from "../../../../src/ui/command/words.ts";
+import { ABOUT, subcommand, WORDS } from "../../../../src/ui/command/words.ts";
 import type { McpHost } from "../../../../src/ui/mcp-host.ts";
 import { exitCodeOf } from "../../exit-code.ts";
 import { makeCatalog } from "../../make-catalog.ts";
@@ -470,7 +470,12 @@ describe("/mcp", () => {
     const { notices } = await run("help");
     for (const word of Object.keys(WORDS))
       expect(notices[0]?.[0]).toMatch(new RegExp(`^ {2}${word} .*\\w`, "m"));
-    for (const line of helpText(60).split("\n").slice(0, -2)) expect(line.length).toBeLessThanOrEqual(60);
+    for (const columns of [60, 80, 120]) {
+      const text = helpText(columns);
+      for (const line of text.split("\n").slice(0, -2)) expect(line.length).toBeLessThanOrEqual(columns);
+      const flat = text.replaceAll(/\s+/g, " ");
+      for (const about of Object.values(ABOUT)) expect(flat).toContain(about);
+    }
   });
 
   test("how a shell finds the program: the folder beside the package, else the program itself", async () => {

@@ -1,5 +1,6 @@
 /** Owns: what each key does in each view of the panel, and what becomes of a view whose server is gone. */
 import { describe, expect, test } from "vitest";
+import { sizeOf } from "../../../../src/ui/panel/draw/draw.ts";
 import { type FoundTool, foundIn } from "../../../../src/ui/panel/model/find.ts";
 import { onWorld, seen } from "../../../../src/ui/panel/model/model.ts";
 import { type ServersRow, serversRows } from "../../../../src/ui/panel/model/servers.ts";
@@ -7,7 +8,7 @@ import { chosenKey, START, type State, shown, type World } from "../../../../src
 import { filteredTools } from "../../../../src/ui/panel/model/tools.ts";
 import { chosenAt, keyOf } from "../../../../src/ui/screen/list.ts";
 import { makeStatus } from "../../server-status.ts";
-import { makeDetails, makeTools, makeWorld, NOW, picture, press, USUAL } from "./support.ts";
+import { makeDetails, makeTools, makeWorld, NOW, PLAIN, picture, press, USUAL } from "./support.ts";
 
 const chosenRow = (state: State, world: World): string | undefined => {
   const view = shown(state);
@@ -157,6 +158,18 @@ describe("one server", () => {
       ["right", undefined, "log"],
     ] as const)
       expect([keys, key(keys, column)]).toMatchObject([keys, { list: { key: to } }]);
+  });
+
+  test("page down in a menu in two columns, which is seen as a whole -> its last row", () => {
+    const { state } = press("@files enter", USUAL);
+    const at = (height: number) => {
+      const size = sizeOf(state, USUAL, { width: 120, height, theme: PLAIN });
+      const view = shown(press("pageDown", USUAL, { from: state, ...size }).state);
+      return { column: size.column, view };
+    };
+    const last = { list: { key: "remove" } };
+    expect(at(16)).toMatchObject({ column: 4, view: last });
+    expect(at(40)).toMatchObject({ column: undefined, view: last });
   });
 
   test("an answer goes back to the server", () => {

@@ -275,11 +275,11 @@ describe("why npm failed", () => {
 test("how far npm is -> the seconds, and what its registry last said", () => {
   const progress = new NpmProgress();
   const text = (): string => progress.text(["a", "b"], 12);
-  expect(text()).toBe("npm fetches a b, 12 s, no answer of its registry yet");
+  expect(text()).toBe("npm fetches, 12 s, no answer of its registry yet: a b");
   progress.see("npm http fetch GET http://h/a attempt 1 failed with ENOTFOUND\n");
-  expect(text()).toBe("npm fetches a b, 12 s, its registry does not answer: ENOTFOUND");
+  expect(text()).toBe("npm fetches, 12 s, its registry does not answer (ENOTFOUND): a b");
   progress.see(
     "npm http fetch GET 200 http://h/a 13ms (cache miss)\nnpm http fetch GET 200 http://h/b 9ms\n",
   );
-  expect(text()).toBe("npm fetches a b, 12 s, 2 files");
+  expect(text()).toBe("npm fetches, 12 s, 2 files: a b");
 });
