@@ -6,6 +6,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
+import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import manifest from "../../../package.json" with { type: "json" };
@@ -233,12 +234,13 @@ async function startUnlessThere(agentDir: string, place: HubPlace): Promise<void
     windowsHide: true,
   });
   hub.unref();
-  const { stdout } = hub;
+  // Node makes no streams if no file descriptor is left.
+  const stdout = hub.stdout as Readable | undefined;
   try {
     const said = await firstLine(hub);
     if (said !== "ready") throw new HubUnusable(said);
   } finally {
-    stdout.destroy();
+    stdout?.destroy();
   }
 }
 

@@ -1,20 +1,16 @@
 /**
  * Owns: `<agentDir>/mcp-skills.json`, the skills that the user allowed for good, each bound to the content that the question
- * was about (SEP-2640, "Content-bound approval"): another content needs another yes. Mode 0600; one process at a time writes the
- * whole file; a corrupt file counts as empty and is kept aside.
+ * was about (SEP-2640, "Content-bound approval"): another content needs another yes.
  */
 import * as z from "zod";
 import type { LoadedSkill } from "../../../src/shared/protocol/calls.ts";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ProjectDecision } from "../../../src/shared/protocol/person.ts";
-import { keepAside, nodeFiles, sweepTemps, writeFileAtomic } from "../../shared/files/file-system.ts";
-import { withLock } from "../../shared/files/lock.ts";
-import { readRegularText, whyUnread } from "../../shared/files/read-regular.ts";
+import { changeAnswers, readAnswers } from "../../shared/files/answers.ts";
 import type { Log } from "../../shared/log.ts";
 
-const FILE_BYTES = 8 * 1024 * 1024;
-const VERSION = 1;
+const VERSION = 1 as const;
 
 const fileSchema = () =>
   z.object({
@@ -34,20 +30,6 @@ type Allowed = z.infer<ReturnType<typeof fileSchema>>["skills"][number];
 
 /** Names the yes in the panel's list of decisions. */
 const idOf = ({ server, uri }: Pick<Allowed, "server" | "uri">): string => `skill ${server} ${uri}`;
-
-/** Undefined: the file is corrupt. Throws what the file system throws. */
-async function load(file: string): Promise<Allowed[] | undefined> {
-  const read = await readRegularText(file, FILE_BYTES);
-  if (read.kind === "missing") return [];
-  if (read.kind === "unreadable") throw read.error;
-  if (read.kind === "irregular") throw new Error(whyUnread(read));
-  if (read.kind === "too-large") return undefined;
-  try {
-    return fileSchema().safeParse(JSON.parse(read.text)).data?.skills;
-  } catch {
-    return undefined;
-  }
-}
 
 export class AllowedSkills {
   readonly #file: string;
@@ -101,26 +83,19 @@ export class AllowedSkills {
   }
 
   async #known(): Promise<Allowed[]> {
-    const all = await load(this.#file).catch((error: unknown) => {
+    try {
+      const found = await readAnswers(this.#file, fileSchema);
+      return (found.state === "usable" && found.value?.skills) || [];
+    } catch (error) {
       this.#log.warn(`${this.#file} cannot be read: ${messageOf(error)}`);
       return [];
-    });
-    return all ?? [];
+    }
   }
 
   async #write(change: (known: Allowed[]) => Allowed[]): Promise<void> {
-    const { target } = await nodeFiles.find(this.#file);
-    await withLock(target, { files: nodeFiles }, async (holds) => {
-      const known = await load(this.#file);
-      const all = change(known ?? []);
-      await writeFileAtomic(this.#file, `${JSON.stringify({ version: VERSION, skills: all }, null, 2)}\n`, {
-        beforeReplace: async (file) => {
-          // A process that was suspended for long has lost the lock, and the text that it read may be old.
-          if (!(await holds())) throw new Error("another process has it now");
-          if (known === undefined) await keepAside(file, nodeFiles, Date.now());
-        },
-      });
-    });
-    await sweepTemps(target, nodeFiles, Date.now());
+    await changeAnswers(this.#file, fileSchema, (found) => ({
+      version: VERSION,
+      skills: change((found.state === "usable" && found.value?.skills) || []),
+    }));
   }
 }

@@ -2,7 +2,13 @@
  * What a program prints that runs once. Owns: its input, its time, its bytes and its end: when this settles, nothing of its
  * process group is left running, but for what the system does not let us end. Must not: choose the program.
  */
+import type { EventEmitter } from "node:events";
+import type { Readable, Writable } from "node:stream";
 import { killTree, onWindows, type ServerProcess } from "./processes.ts";
+
+/** A program may run without a pipe for its input and for its errors. */
+type Program = EventEmitter &
+  Pick<ServerProcess, "pid" | "stdout" | "unref"> & { stdin: Writable | null; stderr: Readable | null };
 
 interface CollectOptions {
   stdin?: string | undefined;
@@ -16,10 +22,11 @@ interface CollectOptions {
   onExit: (pid: number) => void;
 }
 
-/** `code`: null for a program that a signal ended. */
+/** `code`: null for a program that a signal ended, which is `by`. */
 export interface Printed {
   how: "ended";
   code: number | null;
+  by: NodeJS.Signals | null;
   stdout: string;
   stderr: string;
 }
@@ -27,7 +34,7 @@ export interface Printed {
 export type Collected = Printed | { how: "late" | "long" | "cancelled" | "unstarted" };
 
 /** Never rejects. */
-export function collect(child: ServerProcess, options: CollectOptions): Promise<Collected> {
+export function collect(child: Program, options: CollectOptions): Promise<Collected> {
   const { stdin = "", waitMs, bytes: most, signal, endsGroup = false, onSpawn, onExit } = options;
   return new Promise((resolve) => {
     const { pid } = child;
@@ -35,18 +42,18 @@ export function collect(child: ServerProcess, options: CollectOptions): Promise<
     const printed: Record<"stdout" | "stderr", Buffer[]> = { stdout: [], stderr: [] };
     let bytes = 0;
     let failure: Exclude<Collected, Printed> | undefined;
-    const settle = (code: number | null): void => {
+    const settle = (code: number | null, by: NodeJS.Signals | null = null): void => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", cancel);
       const textOf = (chunks: Buffer[]): string => Buffer.concat(chunks).toString("utf8");
       const { stdout, stderr } = printed;
-      resolve(failure ?? { how: "ended", code, stdout: textOf(stdout), stderr: textOf(stderr) });
+      resolve(failure ?? { how: "ended", code, by, stdout: textOf(stdout), stderr: textOf(stderr) });
     };
     const stop = (how: "late" | "long" | "cancelled"): void => {
       failure ??= { how };
       const killed = pid === undefined ? "gone" : killTree(pid, "SIGKILL");
       // A process that has left the group may still hold the pipes.
-      for (const stream of [child.stdout, child.stderr, child.stdin]) stream.destroy();
+      for (const stream of [child.stdout, child.stderr, child.stdin]) stream?.destroy();
       if (killed !== "refused") return;
       // For example `sudo`: nobody can end it, so nobody waits for its end.
       child.unref();
@@ -56,7 +63,7 @@ export function collect(child: ServerProcess, options: CollectOptions): Promise<
     const timer = setTimeout(() => stop("late"), waitMs);
     signal?.addEventListener("abort", cancel, { once: true });
     for (const name of ["stdout", "stderr"] as const) {
-      child[name].on("data", (chunk: Buffer) => {
+      child[name]?.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
         if (bytes > most) stop("long");
         else printed[name].push(chunk);
@@ -73,12 +80,12 @@ export function collect(child: ServerProcess, options: CollectOptions): Promise<
     child.once("exit", () => {
       if (endsGroup && !onWindows && pid !== undefined) killTree(pid, "SIGKILL");
     });
-    child.once("close", (code: number | null) => {
+    child.once("close", (code: number | null, by: NodeJS.Signals | null) => {
       if (pid !== undefined) onExit(pid);
-      settle(code);
+      settle(code, by);
     });
     // A program that has ended does not read: its code says why.
-    child.stdin.on("error", () => undefined).end(stdin);
+    child.stdin?.on("error", () => undefined).end(stdin);
     if (signal?.aborted) cancel();
   });
 }

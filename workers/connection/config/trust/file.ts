@@ -1,32 +1,18 @@
-/**
- * Owns: `<agentDir>/mcp-trust.json`, the user's answers about servers of projects, by hash. The file has mode 0600, and one process at a time writes the whole file. A corrupt file counts as
- * empty and is kept aside, never lost. Nobody knows what a corrupt file refused, so everything awaits an answer then.
- */
+/** Owns: `<agentDir>/mcp-trust.json`, the user's answers about servers of projects, by hash. Nobody knows what a corrupt file refused, so everything awaits an answer then. */
 import * as z from "zod";
-import { messageOf } from "../../../../src/shared/protocol/errors.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
-import {
-  keepAside,
-  nodeFiles,
-  reasonOf,
-  sweepTemps,
-  writeFileAtomic,
-} from "../../../shared/files/file-system.ts";
-import { withLock } from "../../../shared/files/lock.ts";
-import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
+import { changeAnswers, readAnswers } from "../../../shared/files/answers.ts";
+import { reasonOf } from "../../../shared/files/file-system.ts";
 import { type Consent, everythingAwaits, isEverything, keyOf, merge } from "./records.ts";
 
 /**
  * Another number for each change of what is hashed (`subjectOf`, `consentHash` in records.ts): no record would fit any
  * more, and an entry that the user has refused would run as one of which nothing is known.
  */
-const VERSION = 3;
-/** More bytes than all records can take: a larger file was not written here. */
-const FILE_BYTES = 8 * 1024 * 1024;
+const VERSION = 3 as const;
 
 const SHA256 = /^[0-9a-f]{64}$/;
 
-/** The schema is made only if there is a file. */
 function trustSchema() {
   const consent = z.object({
     hash: z.string().regex(SHA256),
@@ -38,28 +24,6 @@ function trustSchema() {
     decidedAt: z.number(),
   });
   return z.object({ version: z.literal(VERSION), consents: z.array(consent) });
-}
-
-type Loaded =
-  | { state: "usable"; consents: Consent[] }
-  /** `what`: why nothing in the file counts. */
-  | { state: "corrupt"; what: string };
-
-/** Throws what the file system throws. A missing file counts as empty. */
-async function load(file: string): Promise<Loaded> {
-  const read = await readRegularText(file, FILE_BYTES);
-  if (read.kind === "missing") return { state: "usable", consents: [] };
-  if (read.kind === "too-large") return { state: "corrupt", what: whyUnread(read) };
-  if (read.kind === "irregular") throw Object.assign(new Error(whyUnread(read)), { code: "EINVAL" });
-  if (read.kind === "unreadable") throw read.error;
-  try {
-    const { success, data } = trustSchema().safeParse(JSON.parse(read.text));
-    return success
-      ? { state: "usable", consents: data.consents }
-      : { state: "corrupt", what: "it is not a list of consents" };
-  } catch (error) {
-    return { state: "corrupt", what: `it is not complete JSON (${messageOf(error)})` };
-  }
 }
 
 interface Trust {
@@ -75,10 +39,10 @@ export async function loadTrust(file: string): Promise<Trust> {
     problem: { severity: "error", file, message, remedy },
   });
   try {
-    const loaded = await load(file);
-    if (loaded.state === "usable") return { consents: loaded.consents };
+    const found = await readAnswers(file, trustSchema);
+    if (found.state === "usable") return { consents: found.value?.consents ?? [] };
     return unusable(
-      `no consent in it counts: ${loaded.what}`,
+      `no consent in it counts: ${found.what}`,
       "Servers of projects are asked for again; what it held is kept as mcp-trust.json.corrupt-<date>.",
     );
   } catch (error) {
@@ -105,24 +69,6 @@ function laidOver(known: readonly Consent[], unwritten: readonly Consent[]): rea
   return [...without(known, counted), ...counted];
 }
 
-async function add(
-  file: string,
-  added: readonly Consent[],
-  { holds, replacing }: { holds: () => Promise<boolean>; replacing: readonly Consent[] },
-): Promise<Consent[]> {
-  const loaded = await load(file);
-  const known = loaded.state === "usable" ? loaded.consents : [everythingAwaits(Date.now())];
-  const all = merge(without(known, replacing), [...replacing, ...added]);
-  await writeFileAtomic(file, `${JSON.stringify({ version: VERSION, consents: all }, null, 2)}\n`, {
-    beforeReplace: async (target) => {
-      // A process that was suspended for long has lost the lock, and the text that it read may be old.
-      if (!(await holds())) throw new Error("another process has it now");
-      if (loaded.state === "corrupt") await keepAside(target, nodeFiles, Date.now());
-    },
-  });
-  return all;
-}
-
 /**
  * Adds decisions: first those of `replacing`, where also a record that awaits an answer takes the place of a decision. A newer one
  * replaces an older one about the same server. Gives everything that the file then holds, also the decisions of other
@@ -133,10 +79,14 @@ export async function remember(
   added: readonly Consent[],
   replacing: readonly Consent[] = [],
 ): Promise<Consent[]> {
-  const { target } = await nodeFiles.find(file);
-  const all = await withLock(target, { files: nodeFiles }, (holds) => add(file, added, { holds, replacing }));
-  await sweepTemps(target, nodeFiles, Date.now());
-  return all;
+  const { consents } = await changeAnswers(file, trustSchema, (found) => {
+    const known = found.state === "usable" ? (found.value?.consents ?? []) : [everythingAwaits(Date.now())];
+    return {
+      version: VERSION,
+      consents: merge(without(known, replacing), [...replacing, ...added]),
+    };
+  });
+  return consents;
 }
 
 const FULL =

@@ -8,8 +8,9 @@ import { parse } from "node:path";
 import type { Readable } from "node:stream";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isFolder } from "../../../shared/files/file-system.ts";
+import { collect } from "../../../shared/programs/collect.ts";
 import { childEnvironment, endsOf } from "../../../shared/programs/find-program.ts";
-import { killTree, onWindows, systemShell } from "../../../shared/programs/processes.ts";
+import { onWindows, systemShell } from "../../../shared/programs/processes.ts";
 
 const TIMEOUT_MS = 10_000;
 const OUTPUT_BYTES = 1024 * 1024;
@@ -30,18 +31,28 @@ interface CommandOptions {
   timeoutMs?: number;
 }
 
-const startShell = (
+/** Undefined: the command is too long or holds a forbidden character, or no file descriptor is left. */
+function startShell(
   command: string,
   { cwd, env }: { cwd: string; env: Record<string, string> },
-): ChildProcessByStdio<null, Readable, null> =>
-  spawn(command, {
-    shell: systemShell(),
-    cwd,
-    env,
-    stdio: ["ignore", "pipe", "ignore"],
-    detached: !onWindows,
-    windowsHide: true,
-  });
+): ChildProcessByStdio<null, Readable, null> | undefined {
+  try {
+    const child = spawn(command, {
+      shell: systemShell(),
+      cwd,
+      env,
+      stdio: ["ignore", "pipe", "ignore"],
+      detached: !onWindows,
+      windowsHide: true,
+    });
+    if ((child.stdout as Readable | undefined) !== undefined) return child;
+    // Without file descriptors Node makes no streams, and tells the error later.
+    child.on("error", () => undefined);
+  } catch {
+    // Node's own error would show the command.
+  }
+  return undefined;
+}
 
 /** The home folder, or the root if there is none, as in some containers. */
 const homeOrRoot = async (home: string): Promise<string> =>
@@ -63,6 +74,7 @@ export async function surroundings(
 }
 
 const REMEDY = "Run it in a shell to see why.";
+const UNSTARTED = "could not be started";
 
 /** Gives the trimmed output, which is not empty. Throws `bad_config` or `cancelled`; then nothing is left running. */
 export async function runCommand(options: CommandOptions): Promise<string> {
@@ -72,57 +84,18 @@ export async function runCommand(options: CommandOptions): Promise<string> {
   if (signal.aborted) throw cancelled();
   const fail = (text: string): ThreadsError =>
     new ThreadsError("bad_config", `${label}: its command ${text}.`, { remedy: REMEDY });
-  const start = (): ReturnType<typeof startShell> | undefined => {
-    try {
-      return startShell(command, folderAndEnv);
-    } catch {
-      // The command is too long or holds a forbidden character; Node's own error would show the command.
-      return undefined;
-    }
-  };
-  return new Promise((resolve, reject) => {
-    const child = start();
-    if (!child) return reject(fail("could not be started"));
-    const { pid } = child;
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    let failure: ThreadsError | undefined;
-    const stop = (reason: ThreadsError): void => {
-      failure ??= reason;
-      const killed = pid === undefined ? "gone" : killTree(pid, "SIGKILL");
-      // A grandchild in a group of its own may still hold the pipe.
-      child.stdout.destroy();
-      if (killed !== "refused") return;
-      // For example `sudo`: nobody can end it, so nobody waits for its end.
-      child.unref();
-      settle(failure);
-    };
-    const onAbort = (): void => stop(cancelled());
-    const timer = setTimeout(() => stop(fail(`took more than ${timeoutMs / 1_000} s`)), timeoutMs);
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (pid !== undefined) options.onSpawn(pid);
-
-    child.stdout.on("data", (chunk: Buffer) => {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes > OUTPUT_BYTES) stop(fail("printed more than 1 MiB"));
-    });
-    const settle = (error: ThreadsError | undefined): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
-      const printed = Buffer.concat(chunks).toString("utf8").trim();
-      if (error) reject(error);
-      else if (printed === "") reject(fail("printed nothing"));
-      else resolve(printed);
-    };
-    child.once("error", () => {
-      // Without a pid no "close" follows.
-      if (pid === undefined) settle(fail("could not be started"));
-    });
-    child.once("close", (code, killed) => {
-      if (pid !== undefined) options.onExit(pid);
-      const ended = code === null ? `was ended by ${killed}` : `ended with code ${code}`;
-      settle(failure ?? (code === 0 ? undefined : fail(ended)));
-    });
-  });
+  const child = startShell(command, folderAndEnv);
+  if (!child) throw fail(UNSTARTED);
+  const { onSpawn, onExit } = options;
+  const ended = await collect(child, { waitMs: timeoutMs, bytes: OUTPUT_BYTES, signal, onSpawn, onExit });
+  if (ended.how === "cancelled") throw cancelled();
+  if (ended.how !== "ended") {
+    const reasons = { late: `took more than ${timeoutMs / 1_000} s`, long: "printed more than 1 MiB" };
+    throw fail(ended.how === "unstarted" ? UNSTARTED : reasons[ended.how]);
+  }
+  if (ended.code === null) throw fail(`was ended by ${ended.by}`);
+  if (ended.code !== 0) throw fail(`ended with code ${ended.code}`);
+  const printed = ended.stdout.trim();
+  if (printed === "") throw fail("printed nothing");
+  return printed;
 }

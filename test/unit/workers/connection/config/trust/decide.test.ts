@@ -340,15 +340,15 @@ describe("mcp-trust.json", () => {
   test.each([
     ["", /not complete JSON/],
     ["{", /not complete JSON/],
-    ["[]", /not a list of consents/],
-    ['{"version":4,"consents":[]}', /not a list of consents/],
+    ["[]", /not a list of answers/],
+    ['{"version":4,"consents":[]}', /not a list of answers/],
     [
       `{"version":3,"consents":[{"hash":"${HASH}","subject":"${HASH}","decision":"allowed","server":"s","file":"f","decidedAt":1}]}`,
       /not a list/,
     ],
     [
       `{"version":1,"consents":[{"hash":"${HASH}","decision":"allowed","server":"s","file":"f","decidedAt":1}]}`,
-      /not a list of consents/,
+      /not a list of answers/,
     ],
   ])("%s holds no consents, says so, and is kept aside; then everything awaits", async (text, why) => {
     const folder = await temporaryFolder();

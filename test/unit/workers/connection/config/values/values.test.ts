@@ -1,7 +1,10 @@
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
 import {
@@ -304,6 +307,28 @@ describe("runCommand", () => {
       expect(await failureOf(run(command, 200))).toMatchObject({
         message: "docs: env.A: its command took more than 0.2 s.",
       });
+  });
+
+  test("no file descriptor is left -> an error as any, and the process goes on", async () => {
+    const module = pathToFileURL(
+      join(import.meta.dirname, "../../../../../../workers/connection/config/values/run-command.ts"),
+    ).href;
+    const script = `
+      const { runCommand } = await import(${JSON.stringify(module)});
+      const { openSync, writeSync } = await import("node:fs");
+      const nothing = () => undefined;
+      const options = { command: "echo x", label: "docs: env.A", cwd: "/tmp", home: "/tmp", definedByProject: true,
+        env: process.env, signal: new AbortController().signal, onSpawn: nothing, onExit: nothing };
+      try { for (;;) openSync("/dev/null"); } catch {}
+      const said = await runCommand(options).catch(({ code, message }) => code + " " + message);
+      setTimeout(() => writeSync(1, said), 50);`;
+    const { stdout } = await promisify(execFile)("/bin/sh", [
+      "-c",
+      'ulimit -n 64; exec "$0" --input-type=module -e "$1"',
+      process.execPath,
+      script,
+    ]);
+    expect(stdout).toBe("bad_config docs: env.A: its command could not be started.");
   });
 });
 
