@@ -3,11 +3,12 @@
  * compile them against the published types of the pinned Pi, so a change on either side fails a test.
  */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ensurePi } from "../support/pi-host.ts";
+import { removeFolder } from "../support/temp-folder.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 let dir: string;
@@ -15,7 +16,7 @@ let dir: string;
 beforeAll(async () => {
   dir = await mkdtemp(join(root, "node_modules", ".cache", "host-types-"));
 });
-afterAll(() => rm(dir, { recursive: true, force: true }));
+afterAll(() => removeFolder(dir));
 
 /** Compiles programs together: the compiler reads Pi's types once. Resolves with its messages for each program's file. */
 async function compile(programs: Record<string, string>): Promise<(file: string) => string> {

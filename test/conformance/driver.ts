@@ -6,13 +6,13 @@
  * credentials or calls in `MCP_CONFORMANCE_CONTEXT`.
  * Called by: support.ts, in the process of the tests. As a program: a person who runs one scenario by hand.
  */
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describeError, ThreadsError } from "../../src/shared/protocol/errors.ts";
 import { endHub } from "../support/end-hub.ts";
 import { type PlainSession, startPlainSession } from "../support/plain-session.ts";
 import type { User } from "../support/signing-in.ts";
-import { makeTempFolder } from "../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../support/temp-folder.ts";
 
 /** The revision that has a wire of its own. */
 const STATELESS = "2026-07-28";
@@ -263,7 +263,7 @@ export async function startClient(): Promise<Client> {
     close: async () => {
       await session.runtime.stop();
       await endHub(place.agentDir);
-      await rm(dir, { recursive: true, force: true });
+      await removeFolder(dir);
     },
   };
 }

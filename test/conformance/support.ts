@@ -4,14 +4,14 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile, rm } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { enableCompileCache } from "node:module";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, inject, test } from "vitest";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
-import { makeTempFolder } from "../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../support/temp-folder.ts";
 import { type Over, startClient } from "./driver.ts";
 import { ALL, EXPECTED_FAILURES, LEFT_OUT, OVER_STDIO, RUN, SUITES } from "./scenarios.ts";
 
@@ -158,7 +158,7 @@ async function runScenario(suite: SuiteName, scenario: string, way: Over = "http
   const args = ["client", "--command", COMMAND, "--scenario", scenario, ...limits, ...SUITES[suite].args];
   const { code, said } = await run(suite, args);
   const { report, proven } = await readResults(results);
-  await rm(results, { recursive: true, force: true });
+  await removeFolder(results);
   // A scenario without a check would pass whatever the client does.
   const empty = proven === 0 ? ["the suite has checked nothing"] : [];
   return { passed: code === 0 && proven > 0, report: [...empty, report, said()].join("\n") };
@@ -170,7 +170,7 @@ export async function runServerScenario(suite: SuiteName, scenario: string, url:
   const args = ["server", "--url", url, "--scenario", scenario, "--output-dir", results];
   const { code } = await run(suite, [...args, ...SUITES[suite].args]);
   const { report, proven } = await readResults(results);
-  await rm(results, { recursive: true, force: true });
+  await removeFolder(results);
   const failed = report.trim() !== "";
   return { passed: code === 0 && proven > 0 && !failed, report };
 }

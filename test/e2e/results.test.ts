@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { toolResultTexts } from "../support/model.ts";
 import { extensionErrors, notices, type RpcToolEnd } from "../support/rpc-events.ts";
+import { removeFolder } from "../support/temp-folder.ts";
 import { type InTurn, inTurn } from "./in-turn.ts";
 import { type Opened, PATIENCE_MS } from "./rpc-support.ts";
 import { call, fixtureServer, once, SERVERS, searchFor } from "./support.ts";
@@ -170,7 +171,7 @@ describe("settings.outputGuard", () => {
     const pi = await guarded();
     // No user, not even root, can make a folder below a file.
     const folder = join(pi.at.agentDir, "mcp-results");
-    await rm(folder, { recursive: true, force: true });
+    await removeFolder(folder);
     await writeFile(folder, "");
     const [shown = ""] = await readsOf(pi, [["own__big", { piece: "a line of text\n", times: 10_000 }]]);
     await rm(folder);

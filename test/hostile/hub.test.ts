@@ -39,6 +39,7 @@ import { endHub, type HubHome, hubHome, hubLog, reportOf, startHub, withHub } fr
 import { attach, joined } from "../support/hub-peer.ts";
 import { family } from "../support/long.ts";
 import { waitGone } from "../support/processes.ts";
+import { removeFolder } from "../support/temp-folder.ts";
 
 const isRoot = process.getuid?.() === 0;
 const NOBODY = 65_534;
@@ -633,7 +634,7 @@ describe("what an earlier hub leaves", () => {
   test("two versions at once -> a hub each; the end of one leaves the other", async () => {
     const home = await hubHome();
     const place = hubPlace(placeFacts(home.agentDir, "0.0.1"));
-    onCleanup(() => rm(place.folder, { recursive: true, force: true }));
+    onCleanup(() => removeFolder(place.folder));
     const other = await startHub(home, { place });
     const hub = await startHub(home);
     const peer = await joined(home);

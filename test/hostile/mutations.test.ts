@@ -8,7 +8,7 @@
  *
  *   HOSTILE_MUTATIONS=10000 HOSTILE_SEED=7 npx vitest run test/hostile/mutations.test.ts
  */
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
 import { expect, test } from "vitest";
@@ -24,7 +24,7 @@ import { readShort } from "../../workers/connection/messages/incoming.ts";
 import { normalizeTools } from "../../workers/shared/listed.ts";
 import { oneFile } from "../support/one-file.ts";
 import { piValidator } from "../support/pi-validator.ts";
-import { makeTempFolder } from "../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../support/temp-folder.ts";
 import * as cache from "../unit/workers/cache/mutate.ts";
 import { context } from "../unit/workers/cache/support.ts";
 import * as config from "../unit/workers/connection/config/mutate.ts";
@@ -62,7 +62,7 @@ async function each(run: (random: Random, number: number) => unknown): Promise<v
 
 async function createFolder(): Promise<string> {
   const folder = await makeTempFolder("pmt-mutations");
-  onCleanup(() => rm(folder, { recursive: true, force: true }));
+  onCleanup(() => removeFolder(folder));
   return folder;
 }
 

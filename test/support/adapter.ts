@@ -5,11 +5,12 @@
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { packInto, verifyIntegrity } from "./npm-pack.ts";
 import { withProxies } from "./proxies.ts";
+import { removeFolder } from "./temp-folder.ts";
 
 export const ADAPTER_VERSION = "2.36.0";
 
@@ -46,7 +47,7 @@ async function prepare(): Promise<void> {
     await writeFile(join(copy, "stamp"), `${SPEC} ${INTEGRITY}\n`);
     await rename(copy, TARGET);
   } catch (error) {
-    await rm(copy, { recursive: true, force: true });
+    await removeFolder(copy);
     // Another process may have published its copy first.
     if (!existsSync(join(TARGET, "stamp"))) throw error;
   }

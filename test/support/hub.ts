@@ -6,7 +6,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, symlinkSync } from "node:fs";
-import { readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,7 +20,7 @@ import { ensureFolder, type HubPlace, readSecret, writeSecret } from "../../work
 import { onCleanup } from "./cleanup.ts";
 import { oneFile } from "./one-file.ts";
 import { killMarked, processesWithMarker, waitGone } from "./processes.ts";
-import { makeTempFolder } from "./temp-folder.ts";
+import { makeTempFolder, removeFolder } from "./temp-folder.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 export const BUILT_HUB = join(root, "dist", "workers", "hub.js");
@@ -38,7 +38,7 @@ export async function endHub(agentDir: string, place = placeOf(agentDir)): Promi
   const names = (await processesWithMarker(agentDir)).filter(({ pid }) => left.includes(pid));
   for (const { pid } of names) process.kill(pid, "SIGKILL");
   await killMarked(`PMT_PLACE=${agentDir}`);
-  await rm(place.folder, { recursive: true, force: true });
+  await removeFolder(place.folder);
   expect(names.map(({ command }) => command)).toEqual([]);
 }
 
@@ -48,7 +48,7 @@ export async function hubHome(): Promise<HubHome> {
   const place = placeOf(agentDir);
   onCleanup(async () => {
     await endHub(agentDir, place);
-    await rm(agentDir, { recursive: true, force: true });
+    await removeFolder(agentDir);
   });
   return { agentDir, place };
 }

@@ -4,8 +4,9 @@
  * Called by: run-package.ts, and the baseline of the hostile tests.
  */
 import { existsSync } from "node:fs";
-import { mkdir, rename, rm, rmdir } from "node:fs/promises";
+import { mkdir, rename, rmdir } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { removeFolder } from "./temp-folder.ts";
 
 const POLL_MS = 50;
 
@@ -40,7 +41,7 @@ async function makeClaimed(
     await make(unfinished);
     await rename(unfinished, path);
   } finally {
-    await rm(unfinished, { recursive: true, force: true });
+    await removeFolder(unfinished);
     await rmdir(claim);
   }
 }

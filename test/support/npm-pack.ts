@@ -5,9 +5,10 @@
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { withProxies } from "./proxies.ts";
+import { removeFolder } from "./temp-folder.ts";
 
 const PACK_TIMEOUT_MS = 180_000;
 const STDERR_TAIL_CHARS = 2_000;
@@ -53,13 +54,13 @@ export async function verifyIntegrity(file: string, expected: string): Promise<v
 /** Unpacks a tarball so that its `package/` folder becomes `target`; the parent of `target` must exist. */
 export async function unpackAs(tarball: string, target: string): Promise<void> {
   const staging = `${target}.unpacking`;
-  await rm(staging, { recursive: true, force: true });
+  await removeFolder(staging);
   await mkdir(staging);
   // GNU tar takes `C:\...` for a remote host, so tar gets a relative name and runs in the tarball's folder.
   await rename(tarball, join(staging, "package.tgz"));
   await run({ file: "tar", args: ["-xzf", "package.tgz"], shell: false }, staging);
   await rename(join(staging, "package"), target);
-  await rm(staging, { recursive: true, force: true });
+  await removeFolder(staging);
 }
 
 interface Command {

@@ -5,10 +5,10 @@
  * `.ts` to run, which Node refuses below `node_modules`, or if a dependency is not bundled.
  */
 import { existsSync, rmSync } from "node:fs";
-import { copyFile, mkdir, rm } from "node:fs/promises";
+import { copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { packInto, unpackAs } from "./npm-pack.ts";
-import { makeTempFolder } from "./temp-folder.ts";
+import { makeTempFolder, removeFolder } from "./temp-folder.ts";
 
 const PACKAGE_NAME = "pi-mcp-threads";
 const PROJECT_DIR = join(import.meta.dirname, "..", "..");
@@ -56,7 +56,7 @@ async function unpack(): Promise<UnpackedPackage> {
   const dispose = async (): Promise<void> => {
     pending = undefined;
     process.off("exit", removeAtExit);
-    await rm(root, { recursive: true, force: true });
+    await removeFolder(root);
   };
   return { entry: join(dir, "index.js"), dir, dispose };
 }

@@ -3,10 +3,10 @@
  * Must not: start Pi.
  * Called by: end-to-end tests and benches; pi-process.ts reads the environment from it.
  */
-import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { killMarked } from "./processes.ts";
-import { makeTempFolder } from "./temp-folder.ts";
+import { makeTempFolder, removeFolder } from "./temp-folder.ts";
 
 /** The provider and model names in every home's models.json. */
 export const STUB_PROVIDER = "stub";
@@ -104,7 +104,7 @@ export async function createHome(options: HomeOptions = {}): Promise<PiHome> {
     env: (extra = {}) => runEnvironment({ dir, agentDir, tmpDir }, extra),
     dispose: async () => {
       await killMarked(`HOME=${dir}`);
-      await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+      await removeFolder(dir);
     },
   };
 }

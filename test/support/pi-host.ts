@@ -7,9 +7,10 @@
  * extension loads or `codemode` runs; both lie in `node_modules/` beside the unpacked package.
  */
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { packInto, unpackAs, verifyIntegrity } from "./npm-pack.ts";
+import { removeFolder } from "./temp-folder.ts";
 
 /** `npm view @earendil-works/pi-coding-agent@<version> dist.integrity` of each Pi that the tests can run. */
 const VERSIONS: Readonly<Record<string, string>> = {
@@ -142,7 +143,7 @@ async function prepareCopy(cacheDir: string): Promise<string> {
     await writeFile(join(copy, "stamp"), STAMP);
     return copy;
   } catch (cause) {
-    await rm(copy, { recursive: true, force: true });
+    await removeFolder(copy);
     throw new Error(
       `The end-to-end tests run the real Pi ${PI_VERSION}, which could not be fetched. They need npm, tar and a reachable package registry on their first run; run them again with one. Cause: ${String(cause)}`,
       { cause },
@@ -158,7 +159,7 @@ async function place(pin: Pin, copy: string): Promise<void> {
   const tarball = await packInto({ spec: pin.spec, cwd: destination, destination });
   await verifyIntegrity(tarball, pin.integrity);
   await unpackAs(tarball, target);
-  await rm(destination, { recursive: true, force: true });
+  await removeFolder(destination);
 }
 
 /** Renames the copy to the target. If another process was first, its complete copy stays and this copy is removed. */
@@ -170,14 +171,14 @@ async function publish(copy: string, target: string): Promise<void> {
     if (!existsSync(target)) throw error;
   }
   if (await isComplete(target)) {
-    await rm(copy, { recursive: true, force: true });
+    await removeFolder(copy);
     return;
   }
   // The target is damaged or comes from other pins. The folder moves aside before its deletion, so that a Pi that still
   // runs from it does not lose some of its files.
   const old = `${copy}-old`;
   await rename(target, old).catch(() => undefined);
-  await rename(copy, target).catch(() => rm(copy, { recursive: true, force: true }));
-  await rm(old, { recursive: true, force: true });
+  await rename(copy, target).catch(() => removeFolder(copy));
+  await removeFolder(old);
   if (!(await isComplete(target))) throw new Error(`${target} is not a complete copy of Pi: delete it`);
 }

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { onCleanup } from "./cleanup.ts";
-import { makeTempFolder } from "./temp-folder.ts";
+import { makeTempFolder, removeFolder } from "./temp-folder.ts";
 
 /**
  * What the stand-in does in place of its work. `locked`: as 0.20 of secret-tool with a locked keyring and nobody to ask. `asks`: it
@@ -85,7 +85,7 @@ export interface StandIn {
 
 async function ownFolder(name: string): Promise<string> {
   const folder = await makeTempFolder(`pmt-${name}`);
-  onCleanup(() => rm(folder, { recursive: true, force: true }));
+  onCleanup(() => removeFolder(folder));
   return folder;
 }
 

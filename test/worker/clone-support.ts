@@ -2,7 +2,7 @@
  * Owns: a hostile clone with an agent folder and an npm cache beside it, and servers that start in the clone as the
  * worker starts them.
  */
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type Origin,
@@ -14,7 +14,7 @@ import { connect } from "../../workers/connection/transports/transports.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { fillHostileClone } from "../support/hostile-clone.ts";
 import { connectOptions } from "../support/http-server.ts";
-import { makeTempFolder } from "../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../support/temp-folder.ts";
 
 type Entry = Record<string, unknown>;
 
@@ -43,7 +43,7 @@ export function definitionOf(entry: Entry, origin: Origin): ServerDefinition {
 
 export async function hostilePlace(): Promise<ClonePlace> {
   const root = await makeTempFolder("pmt-clone");
-  onCleanup(() => rm(root, { recursive: true, force: true }));
+  onCleanup(() => removeFolder(root));
   const [clone, agentDir, npmCache] = ["clone", "agent", "npm-cache"].map((name) => join(root, name)) as [
     string,
     string,

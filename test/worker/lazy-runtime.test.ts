@@ -1,17 +1,17 @@
 /** Owns: the runtime of a session from its first moment, before its code is loaded. */
-import { readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeOptions } from "../../src/runtime/contract.ts";
 import { prepareRuntime, startRuntimeLater } from "../../src/runtime/later.ts";
 import type { SessionFacts } from "../../src/shared/protocol/session.ts";
-import { makeTempFolder } from "../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../support/temp-folder.ts";
 
 let folder = "";
 beforeAll(async () => {
   folder = await makeTempFolder("lazy-runtime");
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => removeFolder(folder));
 
 function start(log = "log", rest?: RuntimeOptions["rest"]) {
   const failures: Error[] = [];

@@ -3,13 +3,13 @@
  * worker. The test copies the packed worker files; its cache worker hangs at a tool named `hang`, as a faulty schema
  * repair once did.
  */
-import { cp, rename, rm, writeFile } from "node:fs/promises";
+import { cp, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { catalogFrom } from "../../src/catalog/catalog.ts";
 import { LONG_TEST_MS } from "../support/patience.ts";
-import { makeTempFolder } from "../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../support/temp-folder.ts";
 import { builtWorker, createPlace, fixture, newestCatalog, start, until } from "./support.ts";
 
 const BREAKS = `
@@ -25,7 +25,7 @@ export const publish = (task) => {
 
 async function breakingWorker(): Promise<URL> {
   const folder = await makeTempFolder("pmt-workers");
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => removeFolder(folder));
   await cp(dirname(fileURLToPath(builtWorker)), folder, { recursive: true });
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
   await rename(join(folder, "cache.js"), join(folder, "real-cache.js"));

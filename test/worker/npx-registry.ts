@@ -4,13 +4,13 @@
  * Must not: run npm. A test that asks for another version finds nothing.
  */
 import { execFile } from "node:child_process";
-import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { onCleanup } from "../support/cleanup.ts";
 import { type Published, type Registry, startRegistry } from "../support/npm-registry.ts";
 import { oneFile } from "../support/one-file.ts";
-import { makeTempFolder } from "../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../support/temp-folder.ts";
 
 export const MEMORY = "@modelcontextprotocol/server-memory";
 
@@ -53,7 +53,7 @@ async function packed(
     await promisify(execFile)("tar", ["-czf", "package.tgz", "package"], { cwd: folder });
     return { manifest, tarball: await readFile(join(folder, "package.tgz")) };
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await removeFolder(folder);
   }
 }
 

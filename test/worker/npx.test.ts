@@ -16,7 +16,7 @@ import { connectOptions } from "../support/http-server.ts";
 import { ALL_ROWS, amount, repeats } from "../support/long.ts";
 import { descendants, waitGone } from "../support/processes.ts";
 import { withProxies } from "../support/proxies.ts";
-import { makeTempFolder } from "../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../support/temp-folder.ts";
 import { MEMORY, startNpxRegistry } from "./npx-registry.ts";
 
 /** 1: npm's own registry, with packages of many files and versions. */
@@ -41,7 +41,7 @@ beforeAll(async () => {
   npmCache = join(root, "npm-cache");
   registry = isReal ? {} : { npm_config_registry: (await forWholeFile(startNpxRegistry)).url };
 });
-afterAll(() => rm(root, { recursive: true, force: true }));
+afterAll(() => removeFolder(root));
 beforeEach(async () => {
   const folder = join(root, `test-${++count}`);
   cwd = join(folder, "project");

@@ -1,5 +1,5 @@
 /** Owns: results through the real connection worker, from server-everything and from a server that sends any JSON. */
-import { mkdir, readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Runtime } from "../../src/runtime/contract.ts";
@@ -12,7 +12,7 @@ import { answerWell, serve, startEvents } from "../support/http-server.ts";
 import { amount } from "../support/long.ts";
 import { PATIENCE_MS } from "../support/patience.ts";
 import { waitGone } from "../support/processes.ts";
-import { makeTempFolder } from "../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../support/temp-folder.ts";
 import { builtWorker, everything } from "./support.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -83,7 +83,7 @@ afterAll(async () => {
   await runtime.stop();
   const pids = events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []));
   await waitGone(pids);
-  await rm(agentDir, { recursive: true, force: true });
+  await removeFolder(agentDir);
 });
 
 test("stored results that would exceed 1 GiB -> the oldest go, and the person is told once", async () => {

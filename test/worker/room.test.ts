@@ -15,7 +15,7 @@ import { explainRoom, roomLaunch } from "../../workers/connection/room/room.ts";
 import { launchOfServer } from "../../workers/connection/transports/stdio/stdio.ts";
 import type { Launch } from "../../workers/shared/programs/processes.ts";
 import { spawnServer } from "../../workers/shared/programs/processes.ts";
-import { makeTempFolder } from "../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../support/temp-folder.ts";
 import { definition } from "../unit/workers/connection/config/support.ts";
 
 const NOBODY = 65_534;
@@ -56,7 +56,7 @@ const SERVER_FILES = [
 /** A home with secrets, a project and a folder for notes. */
 async function createPlace(): Promise<Place> {
   const base = await makeTempFolder("pmt-room");
-  onTestFinished(() => rm(base, { recursive: true, force: true }));
+  onTestFinished(() => removeFolder(base));
   const home = join(base, "home");
   const agentDir = join(home, ".pi", "agent");
   const session = join(base, "project");

@@ -6,6 +6,7 @@ import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { FoundImports, FoundServer, ServerEntry } from "../../src/shared/protocol/person.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
+import { removeFolder } from "../support/temp-folder.ts";
 import {
   createPlace,
   fixture,
@@ -220,8 +221,7 @@ describe("add and remove", () => {
   async function empty(): Promise<Started> {
     const at = await shared();
     await put(userFile(at), {});
-    for (const left of [projectFile(at), join(at.agentDir, "mcp-keys")])
-      await rm(left, { recursive: true, force: true });
+    for (const left of [projectFile(at), join(at.agentDir, "mcp-keys")]) await removeFolder(left);
     await until(async () => (await at.runtime.ask("status", {})).servers.length === 0 || undefined);
     return at;
   }

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,7 +15,7 @@ import { onCleanup } from "../support/cleanup.ts";
 import { endHub } from "../support/hub.ts";
 import { repeats } from "../support/long.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
-import { makeTempFolder } from "../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../support/temp-folder.ts";
 import { createRandom } from "../unit/random.ts";
 import { builtWorker, fixture } from "./support.ts";
 
@@ -72,7 +72,7 @@ test(`${SESSIONS} sessions of ${SERVERS.length} shared servers for ${SOAK_MS} ms
 }, async () => {
   const agentDir = await makeTempFolder("pmt-soak");
   const place = placeOf(agentDir);
-  onCleanup(() => rm(agentDir, { recursive: true, force: true }));
+  onCleanup(() => removeFolder(agentDir));
   const record = join(agentDir, "record");
   const entry = (name: string) => fixture("shared.mjs", { RECORD: record, NAME: name, PMT_PLACE: agentDir });
   const mcpServers = Object.fromEntries(SERVERS.map((name) => [name, entry(name)]));

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { enableCompileCache } from "node:module";
 import type { AddressInfo } from "node:net";
@@ -21,7 +21,7 @@ import { type OneFile, oneFile } from "../support/one-file.ts";
 import { killMarked, processesWithMarker, waitGone } from "../support/processes.ts";
 import { type RecordingUser, recordingUser } from "../support/recording-user.ts";
 import { followHub, SHARED } from "../support/shared.ts";
-import { makeTempFolder } from "../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../support/temp-folder.ts";
 import { type Watched, watchRuntime } from "../support/watched-runtime.ts";
 
 export { onCleanup } from "../support/cleanup.ts";
@@ -83,7 +83,7 @@ export async function createPlace(): Promise<Place> {
     if (SHARED) await endHub(place.agentDir);
     const left = await processesWithMarker(place.agentDir);
     if (left.length > 0) await killMarked(`PMT_PLACE=${place.agentDir}`);
-    await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    await removeFolder(dir);
     expect(left.map(({ command }) => command)).toEqual([]);
   });
   return place;

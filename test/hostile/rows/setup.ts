@@ -1,9 +1,10 @@
 /** Attacks while servers are set up: by a server that `/mcp add` tries, and by files that `/mcp import` finds. */
-import { mkdir, readFile, rm, truncate } from "node:fs/promises";
+import { mkdir, readFile, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { amount } from "../../support/long.ts";
 import { processesWithMarker, waitGone } from "../../support/processes.ts";
 import type { RpcDialog } from "../../support/rpc-events.ts";
+import { removeFolder } from "../../support/temp-folder.ts";
 import type { Arena } from "../support/arena.ts";
 import { CLONE_CHECKS, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { link, pipe } from "./laying.ts";
@@ -196,7 +197,7 @@ async function lookAtFakes(arena: Arena, shift: number): Promise<string[]> {
   const { place } = arena;
   const kinds = Object.values(FAKES);
   for (const [i, path] of PLACES.entries()) {
-    await rm(join(place.home.cwd, path), { recursive: true, force: true });
+    await removeFolder(join(place.home.cwd, path));
     await kinds[(i + shift) % kinds.length]?.(place, path);
   }
   const before = arena.notices.length;

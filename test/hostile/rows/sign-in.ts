@@ -1,9 +1,10 @@
 /** Attacks by authorization servers and protected resources: each row begins with `/mcp auth`, as the user does. */
 import { execFile } from "node:child_process";
-import { mkdir, rm, symlink, truncate, writeFile } from "node:fs/promises";
+import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { family } from "../../support/long.ts";
+import { removeFolder } from "../../support/temp-folder.ts";
 import type { Arena } from "../support/arena.ts";
 import { type Check, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { FOREIGN_REQUESTS, flooded, leaks, SECRET, SENTENCE_CHARS, signIn, tells } from "./signing-in.ts";
@@ -355,7 +356,7 @@ const FILES: Row = {
   servers: async (place) => {
     for (const [name, put] of Object.entries(TOKEN_FILES)) {
       const folder = join(place.home.agentDir, "mcp-oauth", name);
-      await rm(folder, { recursive: true, force: true });
+      await removeFolder(folder);
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await put(join(folder, "tokens.json"));
     }

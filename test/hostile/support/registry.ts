@@ -5,11 +5,11 @@
  * Called by: rows about npx.
  */
 import { execFile } from "node:child_process";
-import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { type Registry, startRegistry } from "../../support/npm-registry.ts";
-import { makeTempFolder } from "../../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../../support/temp-folder.ts";
 
 export const PACKAGE = "user-server";
 
@@ -28,7 +28,7 @@ async function packTarball(): Promise<Buffer> {
     await promisify(execFile)("tar", ["-czf", "package.tgz", "package"], { cwd: folder });
     return await readFile(join(folder, "package.tgz"));
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await removeFolder(folder);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Owns: a hub in the test's own process, with a real socket and real servers, and sessions that use it. */
 import { once } from "node:events";
-import { readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { findHub, placeOf } from "../../../../workers/connection/hub/link.ts";
 import { SharedServerProcess } from "../../../../workers/connection/transports/stdio/shared.ts";
@@ -9,7 +9,7 @@ import { ensureFolder, writeSecret } from "../../../../workers/shared/hub/place.
 import type { Attach } from "../../../../workers/shared/hub/wire.ts";
 import { createLog } from "../../../../workers/shared/log.ts";
 import { onCleanup } from "../../../support/cleanup.ts";
-import { makeTempFolder } from "../../../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../../../support/temp-folder.ts";
 
 type Message = Record<string, unknown>;
 
@@ -51,7 +51,7 @@ export async function makeHub() {
   onCleanup(async () => {
     await hub.close();
     await gone.promise;
-    for (const folder of [place.folder, agentDir]) await rm(folder, { recursive: true, force: true });
+    for (const folder of [place.folder, agentDir]) await removeFolder(folder);
   });
 
   /** A session that asks for the program. `found`: a connection that nobody else uses. */

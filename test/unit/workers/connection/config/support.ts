@@ -1,5 +1,5 @@
 /** Makes configuration in memory and on disk for the tests of this folder. */
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import {
@@ -8,7 +8,7 @@ import {
   type ServerDefinition,
 } from "../../../../../workers/connection/config/entry/definition.ts";
 import type { ConfigFacts, ConfigSource } from "../../../../../workers/connection/config/files/sources.ts";
-import { makeTempFolder } from "../../../../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../../../../support/temp-folder.ts";
 
 export const USER: ConfigSource = { file: "/home/me/.pi/agent/mcp.json", origin: "user", required: false };
 export const PROJECT_FILE: ConfigSource = {
@@ -48,7 +48,7 @@ export const fixture = (name: string): Promise<string> =>
 /** A folder that is gone after the test. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await makeTempFolder("pi-mcp-config");
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => removeFolder(folder));
   return folder;
 }
 

@@ -1,17 +1,17 @@
 /** Shapes results into a temp folder of the test, which is removed afterwards. */
-import { readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { onTestFinished } from "vitest";
 import type { CallResult } from "../../../../../src/shared/protocol/calls.ts";
 import { DEFAULT_GUARD } from "../../../../../workers/connection/config/entry/settings.ts";
 import type { ShapeOptions } from "../../../../../workers/connection/results/content.ts";
 import { shapeResult } from "../../../../../workers/connection/results/shape.ts";
 import { createResultStore } from "../../../../../workers/connection/results/store.ts";
-import { makeTempFolder } from "../../../../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../../../../support/temp-folder.ts";
 
 export async function tempFolder(): Promise<string> {
   const folder = await makeTempFolder("results-test");
   // A thread of the test may still write compiled code.
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }));
+  onTestFinished(() => removeFolder(folder));
   return folder;
 }
 

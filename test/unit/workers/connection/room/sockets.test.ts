@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { hiddenFor, isOthers } from "../../../../../workers/connection/room/sockets.ts";
-import { makeTempFolder } from "../../../../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../../../../support/temp-folder.ts";
 
 const me = process.getuid?.() ?? 0;
 
@@ -28,7 +28,7 @@ test("five thousand sockets where others may write, there or gone by now -> one 
 
 test("one beside what the server needs -> it alone, while it is a socket", async () => {
   const folder = await makeTempFolder("pmt-sockets");
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => removeFolder(folder));
   const path = join(folder, "s");
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(path, resolve));

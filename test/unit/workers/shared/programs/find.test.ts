@@ -14,7 +14,7 @@ import {
   splitSearchPath,
   usersSearchPath,
 } from "../../../../../workers/shared/programs/find-program.ts";
-import { makeTempFolder } from "../../../../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../../../../support/temp-folder.ts";
 
 const NO_LINKS: Ends = new Map();
 const FOLDERS = { cwd: "/work/clone", home: "/home/me", ends: NO_LINKS };
@@ -78,7 +78,7 @@ test("an entry that a link leads to packages of the clone, or a clone behind a l
 
 test("an entry whose file system does not answer -> it is as it is written, and no connect waits for it", async () => {
   const root = await makeTempFolder("ends");
-  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  onTestFinished(() => removeFolder(root));
   const [silent, link] = [join(root, "silent"), join(root, "link")];
   await mkdir(join(root, "real"));
   for (const one of [silent, link]) await symlink(join(root, "real"), one, "junction");

@@ -1,13 +1,12 @@
 /** Owns: how a session's use of a shared server ends while it or the hub does not read, with a real socket and a hub that is played. */
 import { once } from "node:events";
-import { rm } from "node:fs/promises";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import { SharedServerProcess } from "../../../../../../workers/connection/transports/stdio/shared.ts";
 import { controlFrame, type FromHub, headOf } from "../../../../../../workers/shared/hub/wire.ts";
-import { makeTempFolder } from "../../../../../support/temp-folder.ts";
+import { makeTempFolder, removeFolder } from "../../../../../support/temp-folder.ts";
 
 const PIECE = Buffer.alloc(1024 * 1024, "x");
 
@@ -24,7 +23,7 @@ async function asked(): Promise<Played> {
   const server = createServer();
   onTestFinished(async () => {
     server.close();
-    await rm(folder, { recursive: true, force: true });
+    await removeFolder(folder);
   });
   const path = join(folder, "s");
   await new Promise<void>((resolve) => server.listen(path, resolve));
