@@ -413,8 +413,9 @@ describe("the secret", () => {
     expect(await peer.call({ do: "echo", text: call })).toBe(call);
     const { pid } = await reportOf(home);
     const own = (await readSecret(home.place))?.key.toString("hex") ?? "none";
-    // The hub writes its log later than it answers.
+    // The hub writes its files later than it answers.
     await expect.poll(() => hubLog(home)).toContain("session");
+    await expect.poll(() => readFile(home.place.servers, "utf8").catch(() => "")).toContain(`"pid"`);
     const seen = [
       await readFile(`/proc/${pid}/cmdline`, "utf8"),
       await readFile(`/proc/${pid}/environ`, "utf8"),
