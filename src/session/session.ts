@@ -191,8 +191,9 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       if (store.current().settings.proxyTool) searchTools.declare(store.current());
       // Loaded with the runtime.
       if (!tellsOthers)
-        void import("./others.ts").then(({ tellOthers }) =>
-          listeners.add(tellOthers(pi, running, { ctx, stop })),
+        import("./others.ts").then(
+          ({ tellOthers }) => listeners.add(tellOthers(pi, running, { ctx, stop })),
+          (error) => current?.runtime.log("warn", messageOf(error)),
         );
       tellsOthers = true;
       prompts.register(ctx);

@@ -199,7 +199,10 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
       signIns.interrupt();
       const session = ifCurrent();
       if (session) session.crashes = { count: session.crashes.count + 1, last: crash.reason };
-      void import("./others.ts").then(({ tellCrash }) => guarded(() => over() || tellCrash(ctx, crash)));
+      import("./others.ts").then(
+        ({ tellCrash }) => guarded(() => over() || tellCrash(ctx, crash)),
+        (error) => log(messageOf(error)),
+      );
     },
     onStartFailed: (error) => {
       const session = ifCurrent();

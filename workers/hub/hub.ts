@@ -385,7 +385,12 @@ export class Hub implements Desk {
 
   /** Whether sessions still find this hub. */
   #isInPlace(): boolean {
-    return this.#made === undefined || madeAt(this.#options.place) === this.#made;
+    try {
+      return this.#made === undefined || madeAt(this.#options.place) === this.#made;
+    } catch {
+      // A folder that cannot be looked at, as on a disk that is ill, is not known to be gone.
+      return true;
+    }
   }
 
   #look(): void {

@@ -236,6 +236,8 @@ function askLine(
     signal?.addEventListener("abort", onAbort, { once: true });
     lines.once("line", (line) => end(line));
     lines.once("close", () => end(undefined));
+    // The terminal cannot be read, as in a background process that nobody waits for.
+    lines.on("error", () => end(undefined));
     output.write(question);
   });
 }

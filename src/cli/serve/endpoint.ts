@@ -253,6 +253,8 @@ export async function overHttp(
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject).listen(port, "127.0.0.1", resolve);
   });
+  // A connection that the system does not give, as without file descriptors, ends nothing.
+  server.on("error", ({ message }) => onNote(message));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${PATH}`,
     close: () => {

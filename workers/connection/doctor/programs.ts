@@ -70,7 +70,7 @@ function knownVariables({ env }: StdioTarget, machine: Machine): Env {
 async function environmentOf(definition: ServerDefinition, target: StdioTarget, machine: Machine) {
   const { env, home, platform, cwd: session } = machine;
   const variables = { base: env, session, home, platform, ends: await endsOf(env, machine) };
-  return serverEnvironment(definition, knownVariables(target, machine), variables);
+  return serverEnvironment({ ...definition, ...target }, knownVariables(target, machine), variables);
 }
 
 /**

@@ -197,12 +197,19 @@ export class HeavyThread {
     this.#idle.unref();
   }
 
+  /** Does not throw: a message that cannot be read fails. */
   #start(): void {
     if (this.#isFinding) return;
-    if (!heavyFile.isKnown()) {
-      this.#find();
-      return;
+    try {
+      if (heavyFile.isKnown()) this.#begin();
+      else this.#find();
+    } catch (error) {
+      // Node throws it at once where the system gives no more threads.
+      this.#giveUp((bytes) => unreadable(bytes, messageOf(error)));
     }
+  }
+
+  #begin(): void {
     const thread = new Worker(heavyFile.path, {
       name: "pi-mcp-threads heavy",
       ...(compileCache && { env: { ...process.env, NODE_COMPILE_CACHE: compileCache } }),

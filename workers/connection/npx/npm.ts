@@ -295,7 +295,11 @@ function run(
   const stop = (): void => {
     if (pid === undefined || killTimer) return;
     killTree(pid, "SIGTERM");
-    killTimer = setTimeout(() => killTree(pid, "SIGKILL"), LIMITS.shutdownTermMs);
+    killTimer = setTimeout(() => {
+      killTree(pid, "SIGKILL");
+      // What has left npm's group may still hold the pipes.
+      for (const stream of [child.stdout, child.stderr]) stream.destroy();
+    }, LIMITS.shutdownTermMs);
   };
   const giveUp = (words: string): void => {
     const remedy = "Try again: what npm has fetched stays in its cache.";

@@ -5,6 +5,7 @@
  */
 import { Worker } from "node:worker_threads";
 import type { Matches, PatternTask } from "../../../src/shared/protocol/calls.ts";
+import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 
 /** For loading a thread of a few lines. A machine that needs longer has other problems. */
@@ -113,9 +114,15 @@ export function createPatternMatcher() {
         resolve();
         return CANCELLED;
       }
-      const { matches, gone } = run(task, signal);
-      gone.then(resolve, resolve);
-      return matches;
+      try {
+        const { matches, gone } = run(task, signal);
+        gone.then(resolve, resolve);
+        return await matches;
+      } catch (error) {
+        // Node throws it at once where the system gives no more threads.
+        resolve();
+        return { problem: `it could not be tried: ${messageOf(error)}` };
+      }
     },
   };
 }

@@ -6,6 +6,7 @@
 import { FOLDER_KEY } from "../../../shared/json.ts";
 
 import { childEnvironment, type Ends, type Env, isWithin } from "../../../shared/programs/find-program.ts";
+import { parseNpxCommand } from "../../npx/command.ts";
 import type { ServerDefinition } from "./definition.ts";
 import { inherited } from "./inherit-env.ts";
 
@@ -101,9 +102,18 @@ interface EnvironmentFacts {
   onLeftOut?: (entries: string[]) => void;
 }
 
-/** `own`: the variables of the definition, filled in, and others that the server gets in any case. */
+/**
+ * `command`: of the server. `own`: the variables of the definition, filled in, and others that the server gets in any case.
+ * A program of the folder in which Pi runs stands in only for what a project's server names, and never for npm, node or the
+ * published package that npx takes.
+ */
 export const serverEnvironment = (
-  { definedByProject, inheritEnv }: Pick<ServerDefinition, "definedByProject" | "inheritEnv">,
+  {
+    definedByProject,
+    inheritEnv,
+    command,
+    args,
+  }: Pick<ServerDefinition, "definedByProject" | "inheritEnv"> & { command: string; args: readonly string[] },
   own: Env,
   { base, session, home, platform, ends, onLeftOut }: EnvironmentFacts,
 ): Record<string, string> =>
@@ -111,6 +121,9 @@ export const serverEnvironment = (
     base: inherited(base, inheritEnv, platform),
     own,
     platform,
-    independentOf: definedByProject ? undefined : { cwd: session, home, ends },
+    independentOf:
+      definedByProject && parseNpxCommand(command, args, platform).kind === "other"
+        ? undefined
+        : { cwd: session, home, ends },
     ...(onLeftOut ? { onLeftOut } : {}),
   });

@@ -41,6 +41,9 @@ const NARROWED = {
   outputGuard: tighterGuard,
 };
 
+const SAID_OF_ANOTHER =
+  "what your file says of a server of this name does not loosen it for a project's server";
+
 /** A project's server without what only the user may set, and with limits not looser than those of the settings. */
 function narrowServer(
   server: ServerDefinition,
@@ -51,7 +54,9 @@ function narrowServer(
   // A server that the project only enabled keeps what the user's own file says.
   if (isUsersOwn(server)) return { server: narrower, mistakes: [] };
   const mistakes: Mistake[] = [];
-  const isTheirs = (key: string): boolean => !server.userKeys?.includes(key);
+  const isSaid = (key: string): boolean => server.userKeys?.includes(key) ?? false;
+  // What the user says of a package's server is about that package. Under the name of a server any clone may define another one.
+  const isTheirs = (key: string): boolean => server.origin !== "package" || !isSaid(key);
   if (server.oauth !== false) {
     const { plan, left } = withoutUsersOnly(server.oauth);
     narrower.oauth = plan;
@@ -60,7 +65,11 @@ function narrowServer(
       mistakes.push(warning(["oauth", key], `a project's file may not set this: ${why}`, remedy));
   }
   const loosened = (key: string): void =>
-    void mistakes.push(warning([key], STRICTER, `Write ${key} into your own mcp.json.`));
+    void mistakes.push(
+      isSaid(key)
+        ? warning([key], SAID_OF_ANOTHER, "Define the server in your own mcp.json if you want it.")
+        : warning([key], STRICTER, `Write ${key} into your own mcp.json.`),
+    );
   if (server.approve !== undefined && isTheirs("approve")) {
     // The user's settings decide about a project's server, and its own entry may add to them.
     Object.assign(narrower, { approve: undefined, approveToo: [server.approve, ...server.approveToo] });

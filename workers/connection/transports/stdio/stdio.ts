@@ -60,7 +60,7 @@ async function commandOf(target: StdioTarget, options: LaunchOptions): Promise<C
   const cwd = target.cwd ?? session;
   const own = { ...projectVariables(options), ...target.env };
   const home = homedir();
-  const env = serverEnvironment(definition, own, {
+  const env = serverEnvironment({ ...definition, ...target }, own, {
     base: hub ? { ...withoutWindow(process.env), ...servingOf(target) } : process.env,
     session,
     home,

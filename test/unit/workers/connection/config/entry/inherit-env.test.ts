@@ -41,12 +41,23 @@ describe("what is inherited", () => {
       const base = { ...ENV, PI_MCP_THREADS_TOKEN: "t", PI_MCP_THREADS_TOKENS: "n" };
       const facts = { base, session: "/s", home: "/home/ann", platform: "linux" as const, ends: new Map() };
       const environment = (own: Record<string, string>) =>
-        serverEnvironment({ definedByProject: false, inheritEnv }, own, facts);
+        serverEnvironment({ definedByProject: false, inheritEnv, command: "x", args: [] }, own, facts);
       expect(environment({})).not.toHaveProperty("PI_MCP_THREADS_TOKEN");
       expect(environment({ PI_MCP_THREADS_TOKEN: "own" })).toHaveProperty("PI_MCP_THREADS_TOKEN", "own");
       expect(inherited({ Pi_Mcp_Threads_Token: "t" }, inheritEnv, "win32")).toEqual({});
     },
   );
+
+  test.each([
+    ["npx", ["-y", "some-server"], "/bin"],
+    ["/usr/bin/npm", ["exec", "some-server"], "/bin"],
+    ["uvx", ["some-server"], "/s/node_modules/.bin:./bin:/bin"],
+  ])("%s %j of a project's server -> PATH is %s", (command, args, path) => {
+    const base = { PATH: "/s/node_modules/.bin:./bin:/bin" };
+    const facts = { base, session: "/s", home: "/home/ann", platform: "linux" as const, ends: new Map() };
+    const of = { definedByProject: true, inheritEnv: undefined, command, args };
+    expect(serverEnvironment(of, {}, facts)).toEqual({ PATH: path });
+  });
 
   test("Windows knows no case, and its programs need more", () => {
     const env = {

@@ -461,8 +461,10 @@ describe("a project's server that the user's own file changes", () => {
       const merged = merge(files, from(source));
       const found = server(merged);
       const isLocal = found?.target.kind === "stdio";
+      const judged = { server: "a", tool: "t", prefix: "server", annotations: undefined } as const;
+      expect(verdictOn(judged, found as ServerDefinition, merged.settings.approve)).toBe("ask");
       expect(found).toMatchObject({
-        ...{ enabled: false, approve: "always", skillPolicy: { use: false }, shared: false },
+        ...{ enabled: false, skillPolicy: { use: false }, shared: false },
         ...{ sandbox: isLocal ? true : undefined, inheritEnv: isLocal ? false : undefined },
         ...{ lifecycle: "lazy", excludeTools: ["drop_*"], approveToo: expect.arrayContaining(["never"]) },
       });
@@ -472,6 +474,35 @@ describe("a project's server that the user's own file changes", () => {
         expect.arrayContaining(["enabled", "approve", "excludeTools"].map((key) => `mcpServers.a.${key}`)),
       );
     });
+  });
+
+  const STRICT = { approve: "always", skills: "ask", sandbox: true, inheritEnv: false };
+  const LOOSE = { approve: "never", skills: "allow", sandbox: false, inheritEnv: true, shared: true };
+  const verdictOf = ({ servers: [found], settings }: Merged) =>
+    verdictOn(
+      { server: "a", tool: "t", prefix: "server", annotations: undefined },
+      found as ServerDefinition,
+      settings.approve,
+    );
+
+  test.each<[string, Parameters<typeof merge>]>([
+    [
+      "a clone's entry with the name of a package's server",
+      [[file(USER, { a: LOOSE }, STRICT), file(PROJECT_FILE, { a: { command: "evil" } })], from(INSTALLED)],
+    ],
+    ["a clone's file that is imported", [[file(USER, { a: LOOSE }, STRICT)], from(CURSOR)]],
+  ])("%s is not loosened by what the user's file says of that name", (_, given) => {
+    const merged = merge(...given);
+    expect(server(merged)).toMatchObject({
+      ...{ sandbox: true, inheritEnv: false, skillPolicy: { use: "ask" }, shared: false },
+    });
+    expect(verdictOf(merged)).toBe("ask");
+  });
+
+  test("a package's server is loosened by it", () => {
+    const merged = merge([file(USER, { a: LOOSE }, STRICT)], from(INSTALLED));
+    expect(server(merged)).toMatchObject({ sandbox: undefined, inheritEnv: undefined, shared: true });
+    expect(verdictOf(merged)).toBe("allow");
   });
 
   test("what the user's file says of his own server is not said of a clone's server of that name", () => {
