@@ -130,12 +130,13 @@ const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
 async function run(line: CommandLine, console: Console): Promise<number> {
   const { word, options } = line;
   if (options.version) {
-    console.lines([manifest.version]);
+    console.answer({ version: manifest.version }, () => [manifest.version]);
     return EXIT.ok;
   }
   if (word === undefined || options.help) {
     const columns = console.columns ?? HELP_COLUMNS;
-    console.lines([word === undefined ? helpText(columns) : helpOf(word, columns)]);
+    const help = word === undefined ? helpText(columns) : helpOf(word, columns);
+    console.answer({ help }, () => [help]);
     return EXIT.ok;
   }
   checkArguments(line);

@@ -106,11 +106,11 @@ describe("zsh", () => {
       'PS1="> "; autoload -U compinit; compinit -u -D; eval "$(pi-mcp-threads completion zsh)"; echo read""y',
     );
     await shell.until(/^ready/m);
-    await shell.write("pi-mcp-threads call every get-annotated-message messageType=su");
+    await shell.write("MCP_SERVERS=every pi-mcp-threads call every get-annotated-message messageType=su");
     await shell.press("Tab");
     await shell.until(/message messageType=success$/m);
     await shell.press("C-u");
-    await shell.write("pi-mcp-threads read every demo://resource/static/document/feat");
+    await shell.write("true && pi-mcp-threads read every demo://resource/static/document/feat");
     await shell.press("Tab");
     await shell.until(/document\/features\.md/);
     await shell.press("C-u");
@@ -125,6 +125,7 @@ describe("fish", () => {
     ["call every get-annotated-message messageType=", "messageType=error\n"],
     ["call every get-sum ", "a=\tnumber, required: First number\n"],
     ["lo", "logout\tsign out of a server\n"],
+    ["--config /et", "/etc/\n"],
     ["read every demo://resource/static/document/feat", "/features.md\tStatic document file"],
   ])("%s", (words, expected) => {
     const script = 'pi-mcp-threads completion fish | source; complete -C "$argv[1]"';

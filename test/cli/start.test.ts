@@ -20,6 +20,7 @@ test("help and version need no home and no configuration", async () => {
     version: string;
   };
   expect(await cli(["--version"])).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: "" });
+  expect(JSON.parse((await cli(["--version", "--json"])).stdout)).toEqual({ version });
   const help = await cli(["--help"]);
   expect(help).toMatchObject({ code: 0, stderr: "" });
   expect(await cli([])).toMatchObject({ code: 0, stdout: help.stdout });

@@ -12,7 +12,16 @@ import { parametersIn, typeOf } from "../../shared/text/signature.ts";
 import { firstSentence, oneLine } from "../../shared/text/unprintable.ts";
 import { isTrusted, type Place } from "../place/place.ts";
 import { CACHE_BYTES, readRegular } from "../place/read-regular.ts";
-import { isWord, type Option, optionsOf, PROGRAMS, SHELLS, WORDS, type WordName } from "../words/table.ts";
+import {
+  ALIASES,
+  isWord,
+  type Option,
+  optionsOf,
+  PROGRAMS,
+  SHELLS,
+  WORDS,
+  type WordName,
+} from "../words/table.ts";
 
 export interface Candidate {
   value: string;
@@ -213,7 +222,8 @@ export function candidates(typed: string, place: Place): Candidate[] {
     const word = words[at] as string;
     const options = optionsOf(command !== undefined && isWord(command) ? command : undefined);
     if (word.startsWith("-")) at += optionWithValue(word, options) ? 1 : 0;
-    else if (command === undefined || command === "help") command = word;
+    else if (command === undefined || command === "help")
+      command = Object.hasOwn(ALIASES, word) ? ALIASES[word] : word;
     else given.push(word);
   }
   const known = command !== undefined && isWord(command) ? command : undefined;

@@ -39,7 +39,7 @@ complete -o default -F _pi_mcp_threads pi-mcp-threads`,
   zsh: `_pi_mcp_threads() {
   local line value about
   local -a words_ open_
-  for line in "\${(@f)$("\${words[1]}" __complete "\${BUFFER[1,CURSOR]}" 2>/dev/null)}"; do
+  for line in "\${(@f)$("\${words[1]}" __complete "\${(j: :)words[1,CURRENT-1]} $QIPREFIX$PREFIX" 2>/dev/null)}"; do
     [[ -n $line ]] || continue
     value="\${line%%$'\t'*}"
     about="\${\${line#$value}#$'\t'}"
@@ -52,7 +52,12 @@ complete -o default -F _pi_mcp_threads pi-mcp-threads`,
 }
 compdef _pi_mcp_threads pi-mcp-threads`,
   fish: `function __pi_mcp_threads_complete
-    pi-mcp-threads __complete (commandline --current-process --cut-at-cursor) 2>/dev/null
+    set --local found (pi-mcp-threads __complete (commandline --current-process --cut-at-cursor) 2>/dev/null)
+    if set --query found[1]
+        printf '%s\\n' $found
+    else
+        __fish_complete_path (commandline --current-token --cut-at-cursor)
+    end
 end
 complete --command pi-mcp-threads --no-files --keep-order --arguments '(__pi_mcp_threads_complete)'`,
 };

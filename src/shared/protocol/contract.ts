@@ -286,7 +286,10 @@ export type WorkerEvent =
    * of a fault that the user can mend, and as an error if an answer of the user could not be carried out.
    */
   | { type: "notice"; text: string; level: "info" | "warning" | "error" }
-  /** Sent when an edit waits for the user's word (`hotReload: "ask"`). `id` names all that it would do, also after a crash. */
+  /**
+   * Sent when an edit waits for the user's word (`hotReload: "ask"`), and without `id` and `text` when that edit was undone. `id`
+   * names all that it would do, also after a crash.
+   */
   | { type: "held"; id: string; text: string }
   /** Sent at each change of a server's status. */
   | { type: "server"; status: ServerStatus }

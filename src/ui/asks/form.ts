@@ -222,7 +222,8 @@ async function fill(
 async function askOne(form: AskForm, field: Field, at: Conversation): Promise<AskAnswer> {
   const title = `${questionText(at.server, form, at.ctx)}\n${fieldTitle(at.server, field, { value: undefined, place: "", problem: undefined, leave: "sends" })}`;
   const rows = rowsOf(field, startValue(field));
-  const texts = numbered(rows.map(({ text }) => text));
+  // The server may have called one of its choices as ours is called.
+  const [, ...texts] = numbered([DECLINE, ...rows.map(({ text }) => text)]);
   const choices = isTyping(at.ctx) ? [DECLINE, ...texts] : [...texts, DECLINE];
   const choice = await choose(at, title, choices);
   if (choice === undefined) return CANCEL;

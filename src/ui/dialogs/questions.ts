@@ -59,9 +59,12 @@ export function createLastingQuestions(
   /** The edit that is held, whose question has no answer yet. A later one takes its place, and nobody is asked about this one. */
   let held: { id: string; cut: AbortController } | undefined;
   return {
+    /** `id`: "" if no edit waits any more. */
     held: (id: string, text: string): void => {
       if (held?.id === id) return;
       held?.cut.abort();
+      held = undefined;
+      if (id === "") return;
       const cut = new AbortController();
       const { signal } = cut;
       held = { id, cut };

@@ -75,6 +75,8 @@ describe("an unfinished line -> what fits", () => {
     ["x call files read path=", ["path="]],
     ["x tool files__r", ["files__read"]],
     ["x logs f", ["files"]],
+    ["x log f", ["files"]],
+    ["x find --li", ["--limit"]],
     ["x read files ", ["file:///a.md"]],
     ["x read clone ", []],
     ["x completion z", ["zsh"]],

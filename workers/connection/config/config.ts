@@ -65,7 +65,7 @@ interface ConfigurationOptions {
   /** Carries a plan out. The first call is the start of the session. */
   onPlan: OnPlan;
   /** An edit waits for the user. `change`: what the edit would do. */
-  onHeld: (edit: Pick<HeldEdit, "id" | "change">) => void;
+  onHeld: (edit: Pick<HeldEdit, "id" | "change"> | undefined) => void;
   /** A file is being written: a plan may follow in a moment. */
   onFirstChange: () => void;
 }
@@ -80,6 +80,8 @@ export class RunningConfiguration {
   #live: LiveConfig | undefined;
   /** The one edit that waits. */
   #held: HeldEdit | undefined;
+  /** Whether the user may still be asked about it. */
+  #isAsked = false;
   #work: Promise<void> = Promise.resolve();
   #now: Configuration = { servers: [], settings: DEFAULT_SETTINGS };
   #applied: LoadedConfig;
@@ -218,6 +220,7 @@ export class RunningConfiguration {
     const edit = this.#held;
     if (!apply || edit?.id !== id || isIdle(edit.change)) return;
     this.#held = undefined;
+    this.#isAsked = false;
     await this.#apply(() => edit.config);
   }
 
@@ -358,11 +361,16 @@ export class RunningConfiguration {
 
   async #onEdit(config: LoadedConfig): Promise<void> {
     const { log, onHeld } = this.#options;
+    const withdraw = (): void => {
+      if (this.#isAsked) onHeld(undefined);
+      this.#isAsked = false;
+    };
     const applied = this.#applied;
     // No readable file wants a yes for this edit, and in many sessions nobody can give one.
     const isMended = applied.waitsForMending && config.settings.hotReload === "on";
     if (!this.#editsWait || isMended) {
       this.#held = undefined;
+      withdraw();
       return this.#apply(() => config);
     }
     // What the administrator wrote waits for nobody.
@@ -372,16 +380,20 @@ export class RunningConfiguration {
     // What is wrong in a broken file is told as it is now: the person mends it step by step.
     if (isIdle(change) && this.#applied.broken.length > 0) {
       this.#held = undefined;
+      withdraw();
       return this.#apply(() => config);
     }
     const before = this.#held;
     const edit = heldEdit(config, change);
     this.#held = edit;
     // The user hears of an edit that does something, and something new.
-    if (isIdle(change) || edit.id === before?.id) return;
+    if (isIdle(change)) return withdraw();
+    if (edit.id === before?.id) return;
     const { hotReload } = this.#now.settings;
     log.info(`an edit of the configuration waits: hotReload is "${hotReload}"`);
-    if (hotReload === "ask") onHeld(edit);
+    if (hotReload !== "ask") return;
+    this.#isAsked = true;
+    onHeld(edit);
   }
 }
 

@@ -186,7 +186,12 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       carriedOut.resolve();
     },
     onFirstChange: () => cache.warm(),
-    onHeld: ({ id, change }) => emit({ type: "held", id, text: describeEffect(change, new Map()) ?? "" }),
+    onHeld: (edit) =>
+      emit({
+        type: "held",
+        id: edit?.id ?? "",
+        text: (edit && describeEffect(edit.change, new Map())) ?? "",
+      }),
   });
   if (facts.hints) {
     started

@@ -108,6 +108,21 @@ describe("a form", () => {
     expect(declined.answers).toEqual([{ action: "decline" }]);
   });
 
+  test("a choice that the server calls Decline -> told from ours, and sent", async () => {
+    const at = asking({ user: ["Decline (2)"] });
+    await at.ask(
+      form(
+        field(
+          "Answer",
+          { kind: "choice", choices: [{ title: "Accept" }, { title: "Decline" }] },
+          { required: true },
+        ),
+      ),
+    );
+    expect(at.dialogs[0]?.options).toEqual(["Accept", "Decline (2)", "Decline"]);
+    expect(at.answers).toEqual([{ action: "accept", values: [1] }]);
+  });
+
   test("while one types into Pi's editor -> the first choice of what answers at once lets nothing happen", async () => {
     const first = async (ask: Ask, editorText: string): Promise<unknown> => {
       nothingTyped();

@@ -196,6 +196,12 @@ describe("held edits", () => {
     expect(dialogs.map(({ title }) => title.split("\n").at(-1))).toEqual(["first", "+ 3", "+ 4"]);
     expect(applied).toEqual([["4", false]]);
     expect(JSON.stringify(notices)).toContain("The edit is not applied.");
+    // Undone before its turn: nobody is asked.
+    held("5", "+ 5");
+    held("", "");
+    await settled();
+    expect(dialogs).toHaveLength(3);
+    expect(applied).toHaveLength(1);
   });
 });
 

@@ -12,7 +12,7 @@ import { readRegular } from "../../../shared/files/read-regular.ts";
 import { canonical } from "../../../shared/json.ts";
 import { isFile, isWithin } from "../../../shared/programs/find-program.ts";
 import { isUsersOwn, type ServerDefinition } from "../entry/definition.ts";
-import { fillPath, isCommand, type PathFacts, pathsOf } from "../entry/interpolate.ts";
+import { escapeVariables, fillPath, isCommand, type PathFacts, pathsOf } from "../entry/interpolate.ts";
 import { endOf, isRemotePath, wayTo } from "../files/path-stops.ts";
 import { findWorktree } from "../files/sources.ts";
 import { decidesWhatRuns, isOfPrograms } from "./deciding-variables.ts";
@@ -135,7 +135,8 @@ export class ScriptReader {
     word: string,
     { target, base }: ServerDefinition,
   ): Promise<[name: string, content: string][]> {
-    const cwd = target.kind === "stdio" ? target.cwd : undefined;
+    // A local server of a folder above has that folder as its `cwd`.
+    const cwd = target.kind === "stdio" ? target.cwd : base && escapeVariables(base.folder);
     const contentOf = async (name: string): Promise<[string, string][]> => {
       const content = await this.#contentOf(name, cwd, base?.folder);
       return content === undefined ? [] : [[name, content]];

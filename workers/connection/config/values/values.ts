@@ -111,11 +111,11 @@ class Resolver {
 
   /**
    * The absolute path of a file that decides whom a server trusts or as whom the user signs in. A relative path starts in
-   * the session's folder, which may decide that only for the servers that its own files define.
+   * the folder to which the definition belongs, which may decide that only for the servers that its own files define.
    */
   ownPath(key: string, path: string, definedByProject: boolean = this.definition.definedByProject): string {
     if (isAbsolute(path)) return path;
-    if (definedByProject) return resolvePath(this.options.cwd, path);
+    if (definedByProject) return resolvePath(this.#folder, path);
     throw this.bad(`${key} is not an absolute path`, "Begin it with / or ~/.");
   }
 
@@ -133,14 +133,26 @@ class Resolver {
     );
   }
 
+  /** The user has said yes to what a command and a relative path mean in this folder, whichever folder below it the session has. */
+  get #folder(): string {
+    return this.definition.base?.folder ?? this.options.cwd;
+  }
+
   async #output(key: string, command: string): Promise<string> {
     if (command.trim() === "") {
       const remedy = 'Write the command behind it, or "!!" for a literal "!".';
       throw this.bad(`${key} has no command behind its "!"`, remedy);
     }
     const { name, definedByProject } = this.definition;
+    const cwd = definedByProject ? this.#folder : this.options.cwd;
     const line = this.#withoutNul(key, command);
-    const run = runCommand({ ...this.options, command: line, label: `${name}: ${key}`, definedByProject });
+    const run = runCommand({
+      ...this.options,
+      cwd,
+      command: line,
+      label: `${name}: ${key}`,
+      definedByProject,
+    });
     this.#running.add(run);
     return this.#withoutNul(key, await run);
   }

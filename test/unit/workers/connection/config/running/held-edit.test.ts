@@ -126,14 +126,17 @@ describe("hotReload ask", () => {
     expect(pi.runs()).toEqual(["own", "added"]);
   });
 
-  test("the edit is undone before the answer -> its yes does nothing", async () => {
+  test("the edit is undone before the answer -> its question is void, its yes does nothing; made again -> asked again", async () => {
     const [home, pi] = await openWith("ask");
     const id = await edit(home, pi, config("ask", added));
     await put(home.mcp, config("ask"));
     await pi.settled();
     await pi.running.applyHeld(id, true);
-    expect(pi.held).toHaveLength(1);
+    expect(pi.held.map((held) => held.id)).toEqual([id, ""]);
     expect(pi.runs()).toEqual(["own"]);
+    await put(home.mcp, config("ask", added));
+    await pi.settled();
+    expect(pi.held.map((held) => held.id)).toEqual([id, "", id]);
   });
 
   test("the file is written anew with the same effect -> nobody hears of it again, the yes holds", async () => {

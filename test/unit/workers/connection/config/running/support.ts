@@ -97,7 +97,8 @@ export async function open(home: Home, over: Partial<SessionFacts> = {}): Promis
       accepted = now;
       if (plans.push(change) > 1) effects.push(describeEffect(change, new Map()) ?? "");
     },
-    onHeld: ({ id, change }) => held.push({ id, text: describeEffect(change, new Map()) ?? "" }),
+    onHeld: (edit) =>
+      held.push({ id: edit?.id ?? "", text: (edit && describeEffect(edit.change, new Map())) ?? "" }),
     onFirstChange: () => undefined,
     signal: new AbortController().signal,
   });

@@ -352,6 +352,20 @@ test.each([[undefined], [false], [[]]])(
   },
 );
 
+test("a project's entry of a folder above -> its commands and relative paths mean that folder, to which the yes is bound", async () => {
+  const [above, session] = [await temporaryFolder(), await temporaryFolder()];
+  await Promise.all([put(join(above, "token.sh"), "echo good"), put(join(session, "token.sh"), "echo evil")]);
+  const raw = { url: "https://api.example.com/mcp", headers: { "X-Token": "!sh ./token.sh" } };
+  const own = { ...definition("docs", raw, PROJECT_FILE), base: { folder: above } };
+  const options = {
+    ...{ cwd: session, home: "/home/me", env: { PATH: process.env.PATH } },
+    ...{ signal: new AbortController().signal, onSpawn: () => undefined, onExit: () => undefined },
+  };
+  expect(await resolveTarget(own, options)).toMatchObject({ headers: { "X-Token": "good" } });
+  const { base: _base, ...here } = own;
+  expect(await resolveTarget(here, options)).toMatchObject({ headers: { "X-Token": "evil" } });
+});
+
 test("roots: true -> the session's folder, also if it is the root", async () => {
   expect(await told(true)).toEqual([{ uri: "file:///work/app", name: "app" }]);
   expect(await told(true, { cwd: "/" })).toEqual([{ uri: "file:///", name: "/" }]);
