@@ -100,8 +100,11 @@ export class ScriptReader {
 
   /** Undefined: the server names no file of the project or of its package, or nothing of it is bound. */
   async find(definition: ServerDefinition): Promise<Scripts | undefined> {
-    const { origin } = definition;
+    const { origin, target } = definition;
     if ((origin !== "project-file" && origin !== "package") || isUsersOwn(definition)) return undefined;
+    // Which files the entry names would be known only after the yes.
+    if (target.kind === "stdio" && target.cwd !== undefined && isCommand(target.cwd))
+      return { reason: "its cwd is the output of a command, so a yes could not be bound to its files" };
     const words = textsOf(definition).flatMap((text) => this.#wordsIn(text));
     // With each ending, such a word is looked for by itself.
     this.#words += words.length + words.filter((word) => SHORT_NAME.test(word)).length * this.#endings.length;

@@ -454,6 +454,17 @@ describe("the way to a file", () => {
       definition("a", { command: "node", args }, PROJECT_FILE),
     );
 
+  test("a cwd that only a command knows -> no yes could be bound to the files in it", async () => {
+    const cwd = await temporaryFolder();
+    await put(join(cwd, "server.js"), "1");
+    const entry = { command: "node", args: ["server.js"], cwd: "!echo sub" };
+    const reader = new ScriptReader({ cwd, home: "/home/me", env: {} });
+    expect(await reader.find(definition("a", entry, PROJECT_FILE))).toEqual({
+      reason: "its cwd is the output of a command, so a yes could not be bound to its files",
+    });
+    expect(await reader.find(definition("a", entry, USER))).toBeUndefined();
+  });
+
   test("one text of thousands of words -> each is looked for once, and found with an ending all the same", async () => {
     const cwd = await temporaryFolder();
     await put(join(cwd, "w7.js"), "1");
