@@ -78,6 +78,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   const startedAt = performance.now();
   let registeredInMs = 0;
   let current: Running | undefined;
+  const warn = (error: unknown): void => current?.runtime.log("warn", messageOf(error));
   const running: WhileRunning = () => current;
   const runningOrThrow = (): Running => {
     if (current) return current;
@@ -130,9 +131,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       onPlanned: () => {
         // Not at the start of the session, which Pi's first paint waits for.
         if (ctx.mode === "tui" && !completes) {
-          resources.complete(ctx).catch((error: unknown) => {
-            current?.runtime.log("warn", `no suggestions of resources: ${messageOf(error)}`);
-          });
+          resources.complete(ctx).catch(warn);
         }
         completes = true;
       },
@@ -193,7 +192,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       if (!tellsOthers)
         import("./others.ts").then(
           ({ tellOthers }) => listeners.add(tellOthers(pi, running, { ctx, stop })),
-          (error) => current?.runtime.log("warn", messageOf(error)),
+          warn,
         );
       tellsOthers = true;
       prompts.register(ctx);

@@ -17,8 +17,8 @@ import {
 import { type Env, findHere, nameIn } from "../../shared/programs/find-program.ts";
 import { firstLineOf } from "../../shared/programs/launch.ts";
 import { onWindows, systemShell } from "../../shared/programs/processes.ts";
-import type { NpmWords } from "./command.ts";
 import { type Declined, RETRY_SOON } from "./npm.ts";
+import type { NpmWords } from "./npm-words.ts";
 import type { Binary } from "./tree.ts";
 
 export interface NpxLaunch {

@@ -6,7 +6,7 @@
 import { FOLDER_KEY } from "../../../shared/json.ts";
 
 import { childEnvironment, type Ends, type Env, isWithin } from "../../../shared/programs/find-program.ts";
-import { parseNpxCommand } from "../../npx/command.ts";
+import { npmWords } from "../../npx/npm-words.ts";
 import type { ServerDefinition } from "./definition.ts";
 import { inherited } from "./inherit-env.ts";
 
@@ -122,8 +122,6 @@ export const serverEnvironment = (
     own,
     platform,
     independentOf:
-      definedByProject && parseNpxCommand(command, args, platform).kind === "other"
-        ? undefined
-        : { cwd: session, home, ends },
+      definedByProject && !npmWords(command, args, platform) ? undefined : { cwd: session, home, ends },
     ...(onLeftOut ? { onLeftOut } : {}),
   });
