@@ -78,7 +78,10 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   const startedAt = performance.now();
   let registeredInMs = 0;
   let current: Running | undefined;
-  const warn = (error: unknown): void => current?.runtime.log("warn", messageOf(error));
+  const warn =
+    (what: string) =>
+    (error: unknown): void =>
+      current?.runtime.log("warn", `${what}: ${messageOf(error)}`);
   const running: WhileRunning = () => current;
   const runningOrThrow = (): Running => {
     if (current) return current;
@@ -130,9 +133,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       registrar,
       onPlanned: () => {
         // Not at the start of the session, which Pi's first paint waits for.
-        if (ctx.mode === "tui" && !completes) {
-          resources.complete(ctx).catch(warn);
-        }
+        if (ctx.mode === "tui" && !completes) resources.complete(ctx).catch(warn("mentions"));
         completes = true;
       },
       onPrompts: () => prompts.register(ctx),
@@ -192,7 +193,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       if (!tellsOthers)
         import("./others.ts").then(
           ({ tellOthers }) => listeners.add(tellOthers(pi, running, { ctx, stop })),
-          warn,
+          warn("others.ts"),
         );
       tellsOthers = true;
       prompts.register(ctx);

@@ -1,7 +1,7 @@
 /** Attacks by a clone's files on what the user allowed: his own servers, and the yes that he gave to a server of the clone. */
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { STUB_PROVIDER } from "../../support/pi-home.ts";
 import { callOf } from "../support/arena.ts";
 import { linesIn, SILENT } from "../support/place.ts";
@@ -80,15 +80,20 @@ export const POWERS: readonly Row[] = [
     },
   },
   {
-    name: "a clone with a committed package under the name that its npx server asks for: the published one runs, to which the user said yes",
+    name: "a clone with a committed package under the name that its npx server asks for, and with an npx on PATH: the published one runs, to which the user said yes",
     thorough: true,
     finding: "A6",
     alone: "home",
     checks: CLONE_CHECKS,
     lay: async (place) => {
       await commitsPackage(place);
+      await executable(place, "node_modules/.bin/npx", script(place, "exit 1"));
       await place.home.writeFile(".mcp.json", { mcpServers: { theirs: await place.npx() } });
     },
+    // As after `npm run` in the clone.
+    env: ({ home }) => ({
+      PATH: [join(home.cwd, "node_modules", ".bin"), process.env.PATH].join(delimiter),
+    }),
     act: async (arena) => {
       arena.rpc.answerUi({ value: "Allow" });
       let text = "";

@@ -55,7 +55,7 @@ function narrowServer(
   if (isUsersOwn(server)) return { server: narrower, mistakes: [] };
   const mistakes: Mistake[] = [];
   const isSaid = (key: string): boolean => server.userKeys?.includes(key) ?? false;
-  // What the user says of a package's server is about that package. Under the name of a server any clone may define another one.
+  // What the user says of a package's server is about that package. Any clone may define another server of the same name.
   const isTheirs = (key: string): boolean => server.origin !== "package" || !isSaid(key);
   if (server.oauth !== false) {
     const { plan, left } = withoutUsersOnly(server.oauth);
