@@ -107,7 +107,9 @@ describe("starts", () => {
       ((await hubLog(home)).match(/process \d+ started/g) ?? []).length;
     const since = performance.now();
     const told: string[] = [];
-    while (performance.now() - since < 5 * LIMITS.hubPauseMs)
+    const isPaused = (): boolean => told.some((why) => why.includes("started again in"));
+    // On a slow machine a start takes longer than the first pauses, which then end before anybody asks.
+    while (performance.now() - since < 5 * LIMITS.hubPauseMs || !isPaused())
       told.push(...(await Promise.all([refused(), refused(), refused()])));
     const tookMs = performance.now() - since;
     // The first two starts follow each other at once; then come pauses of 0.5, 1, 2, ... s.
@@ -121,7 +123,6 @@ describe("starts", () => {
       );
     const wanted = await attach(home, { ...dying, isWanted: true });
     expect(await wanted.ended).toMatch(/^exit \d/);
-    expect(told.filter((why) => why.includes("started again in")).length).toBeGreaterThan(0);
   });
 
   const running = onceForFile(async () => {
