@@ -63,17 +63,30 @@ const onCall =
   (asked, response) =>
     asked.message.method === "tools/call" ? answer(response, asked.message.id) : answerWell(asked, response);
 
-/** A server that forgets its session at each call of `lose` and then answers with `status`. */
-function forgetful(status: number, body: string): { handler: Handler; lose: () => void } {
+/**
+ * A server that forgets its session at each call of `lose` and then answers with `status`. `says`: what its answer to
+ * `initialize` says beside the usual.
+ */
+function forgetful(
+  status: number,
+  body: string,
+  says: object = {},
+): { handler: Handler; lose: (nowSays?: object) => void } {
   let session = 1;
+  let said = says;
   return {
-    lose: () => {
+    lose: (nowSays = said) => {
       session++;
+      said = nowSays;
     },
     handler: (asked, response) => {
       const id = `session-${session}`;
-      if (asked.message.method === "initialize") answerWell(asked, response, { "mcp-session-id": id });
-      else if (asked.headers["mcp-session-id"] !== id) {
+      if (asked.message.method === "initialize") {
+        const answer = JSON.parse(resultOf(asked.message));
+        response
+          .writeHead(200, { "content-type": "application/json", "mcp-session-id": id })
+          .end(JSON.stringify({ ...answer, result: { ...answer.result, ...said } }));
+      } else if (asked.headers["mcp-session-id"] !== id) {
         const { id: request } = asked.message;
         response
           .writeHead(status, { "content-type": "application/json" })
@@ -128,6 +141,40 @@ test.each(LOST)(
     expect(server.log.filter((line) => line === "POST initialize")).toHaveLength(2);
     expect(server.log.filter((line) => line === "POST tools/list").length).toBeLessThanOrEqual(4);
     expect(notes).toEqual(["had lost the session; a new one is open"]);
+    await connection.close(soon);
+  },
+);
+
+const LOGGING = { capabilities: { tools: {}, logging: {} }, instructions: "First." };
+const MORE = { capabilities: { tools: {}, logging: {}, prompts: {} }, instructions: "Second." };
+
+/** `levels`: how often the server is asked for a log level. `changes`: how often its lists may have changed. */
+test.each([
+  ["the same as before", LOGGING, LOGGING, { levels: 2, changes: 1, prompts: 0, instructions: "First." }],
+  ["more", LOGGING, MORE, { levels: 2, changes: 2, prompts: 1, instructions: "Second." }],
+  ["more, after nothing", {}, MORE, { levels: 1, changes: 2, prompts: 1, instructions: "Second." }],
+  ["less", MORE, {}, { levels: 1, changes: 2, prompts: 0, instructions: undefined }],
+  [
+    "what no client takes",
+    LOGGING,
+    { capabilities: "none" },
+    { levels: 2, changes: 1, prompts: 0, instructions: "First." },
+  ],
+])(
+  "the server says of itself in the new session: %s -> what is asked of it goes by that",
+  async (_name, first, second, expected) => {
+    const { handler, lose } = forgetful(404, "{}", first);
+    const server = await serve(handler);
+    let changes = 0;
+    const { connection } = await connect(server, {}, { onListChanged: () => changes++ });
+    lose(second);
+    expect(await connection.listTools(never)).toHaveLength(1);
+    await connection.listPrompts(never);
+    const count = (line: string): number => server.log.filter((found) => found === line).length;
+    await expect.poll(() => count("POST logging/setLevel")).toBe(expected.levels);
+    expect(changes).toBe(expected.changes);
+    expect(count("POST prompts/list")).toBe(expected.prompts);
+    expect(connection.instructions).toBe(expected.instructions);
     await connection.close(soon);
   },
 );

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { type CallResult, decode } from "../../src/shared/protocol/calls.ts";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
+import { answerWell, resultOf, serve } from "../support/http-server.ts";
 import {
   createPlace,
   currentCatalog,
@@ -11,6 +12,7 @@ import {
   type Started,
   start,
   textOf,
+  until,
 } from "./support.ts";
 
 const promptsOf = async (started: Started, server: string) =>
@@ -98,6 +100,35 @@ test("messages of both roles with images, resources and nonsense -> one bounded 
     code: "call_rejected",
     message: "s answered the prompt none without messages.",
   });
+});
+
+test("a server over HTTP that starts again in a version with prompts -> its commands, without a new connection", async () => {
+  let version = 1;
+  const server = await serve((asked, response) => {
+    const { message, headers } = asked;
+    const session = `session-${version}`;
+    const isStart = message.method === "initialize";
+    if (asked.http === "POST" && !isStart && headers["mcp-session-id"] !== session)
+      return response.writeHead(404).end();
+    if (!isStart && message.method !== "prompts/list") return answerWell(asked, response);
+    const answer = JSON.parse(resultOf(message));
+    const capabilities = version === 1 ? { tools: {} } : { tools: {}, prompts: {} };
+    const more = isStart ? { capabilities } : { prompts: [{ name: "greet" }] };
+    response
+      .writeHead(200, { "content-type": "application/json", "mcp-session-id": session })
+      .end(JSON.stringify({ ...answer, result: { ...answer.result, ...more } }));
+  });
+  const started = await start({ web: { url: server.url } });
+  await started.settled("web");
+  expect(await promptsOf(started, "web")).toEqual([]);
+  version = 2;
+  expect((await started.failedCall("web", "echo")).message).toContain("no longer knows this session");
+  const commands = await until(async () => {
+    const prompts = await promptsOf(started, "web");
+    return prompts.length > 0 ? prompts.map(({ command }) => command) : undefined;
+  });
+  expect(commands).toEqual(["mcp__web__greet"]);
+  expect(server.log.filter((line) => line === "POST initialize")).toHaveLength(2);
 });
 
 test("suggestions of a server that is not connected -> none, and the server is not started", async () => {

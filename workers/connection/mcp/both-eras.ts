@@ -59,6 +59,8 @@ export interface Peer {
   memory?(): StoredProtocol;
   /** Whether the list of tools is older than the server said that it counts. */
   isStale?(): boolean;
+  /** Takes the result of a further `initialize`: the server had lost the session, and another one is open now. */
+  renew?(result: Record<string, unknown>): void;
   /** Whether nothing has been sent yet: what is known of the server was remembered. */
   readonly isFromMemory?: boolean;
 }

@@ -154,7 +154,6 @@ function runsTasks({ protocol, capabilities: { tasks } }: Pick<Peer, "protocol" 
 const INSTRUCTIONS_CHARS = 100_000;
 
 export function toConnection(peer: Peer, parts: ConnectionParts): Connection {
-  const { capabilities } = peer;
   const listing = (signal: AbortSignal) => ({
     signal,
     limitMs: startLimitMs(parts.definition),
@@ -166,10 +165,15 @@ export function toConnection(peer: Peer, parts: ConnectionParts): Connection {
     transport: parts.transport,
     pid: parts.pid,
     sharing: () => parts.sharing?.(),
-    protocol: peer.protocol,
-    instructions: peer.instructions?.slice(0, INSTRUCTIONS_CHARS).toWellFormed(),
+    // A new session may say other things of the server.
+    get protocol() {
+      return peer.protocol;
+    },
+    get instructions() {
+      return peer.instructions?.slice(0, INSTRUCTIONS_CHARS).toWellFormed();
+    },
     listTools: async (signal) => {
-      const { tools: declared, resources, prompts } = capabilities;
+      const { tools: declared, resources, prompts } = peer.capabilities;
       if (!declared && (resources || prompts)) return [];
       const limits = listing(signal);
       try {
@@ -186,7 +190,9 @@ export function toConnection(peer: Peer, parts: ConnectionParts): Connection {
       }
     },
     listResources: async (signal) =>
-      capabilities.resources ? listResources(peer.send, listing(signal)) : { resources: [], templates: [] },
+      peer.capabilities.resources
+        ? listResources(peer.send, listing(signal))
+        : { resources: [], templates: [] },
     get skills() {
       return declaredSkills(peer.capabilities);
     },
@@ -194,7 +200,7 @@ export function toConnection(peer: Peer, parts: ConnectionParts): Connection {
       declaredSkills(peer.capabilities) ? listSkills(peer.send, listing(signal)) : undefined,
     getSkill: (uri, signal) => getSkill(peer.send, { uri, signal }),
     readDirectory: (uri, signal) => readDirectory(peer.send, listing(signal), uri),
-    listPrompts: async (signal) => (capabilities.prompts ? listPrompts(peer.send, listing(signal)) : []),
+    listPrompts: async (signal) => (peer.capabilities.prompts ? listPrompts(peer.send, listing(signal)) : []),
     callTool: async (call) => {
       const params = { name: call.tool, arguments: call.args };
       return asToolResult("call", await requestFor(peer, parts, call, { method: "tools/call", params }));

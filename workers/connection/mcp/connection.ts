@@ -116,8 +116,8 @@ export interface Connection {
   pid: number | undefined;
   /** Undefined: the server runs for this session alone. */
   sharing?: () => Sharing | undefined;
-  protocol: SpokenProtocol;
-  instructions: string | undefined;
+  readonly protocol: SpokenProtocol;
+  readonly instructions: string | undefined;
   /** What a later session may remember. Undefined: a server of the old era, which is asked anew each time. */
   memory(): StoredProtocol | undefined;
   /** Whether the server has not answered yet: what is known of it was remembered. */

@@ -1,6 +1,12 @@
 /** Speaks with a server of the old era, up to MCP 2025-11-25, through the SDK's client: `initialize`, then requests. */
+import { isDeepStrictEqual } from "node:util";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { ErrorCode, McpError, ResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import {
+  ErrorCode,
+  InitializeResultSchema,
+  McpError,
+  ResultSchema,
+} from "@modelcontextprotocol/sdk/types.js";
 import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -27,6 +33,13 @@ const noValidator: jsonSchemaValidator = {
     (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 };
 
+/** What a server says of itself, of which each session may say something else. */
+interface Said {
+  protocolVersion: string;
+  capabilities: Record<string, unknown>;
+  instructions?: string | undefined;
+}
+
 /** For the second handshake, which only may help: the server runs, and has refused the first. */
 const GUESS_MS = 5_000;
 
@@ -51,14 +64,36 @@ export async function initialize(wire: Wire, options: ConnectOptions, other?: Ot
     throw refusedAnswer(error) ?? error;
   }
   client.onclose = options.onClosed;
-  askForLog(client, options);
+  takeLog(client, options);
   onListChanges(client, options.onListChanged);
-  return {
-    protocol: { era: "legacy", version: view.protocolVersion ?? "" },
+  let said: Said = {
+    protocolVersion: view.protocolVersion ?? "",
     capabilities: client.getServerCapabilities() ?? {},
     instructions: client.getInstructions(),
+  };
+  askForLog(client, said, options);
+  return {
+    get protocol() {
+      return { era: "legacy" as const, version: said.protocolVersion };
+    },
+    get capabilities() {
+      return said.capabilities;
+    },
+    get instructions() {
+      return said.instructions;
+    },
     get isOpen() {
       return client.transport !== undefined;
+    },
+    renew: (result) => {
+      const before = said;
+      const now = InitializeResultSchema.safeParse(result);
+      // An answer that the client would not have taken the first time changes nothing.
+      if (now.success) said = now.data;
+      // The server knows nothing of what the session before was told.
+      askForLog(client, said, options);
+      // The lists that the loss has asked for went by what the server said before.
+      if (!isDeepStrictEqual(said.capabilities, before.capabilities)) options.onListChanged();
     },
     send: (request, sent) =>
       during(sent.signal, (signal) => client.request(request, ResultSchema, { ...sent, signal })),
@@ -81,15 +116,16 @@ export async function initialize(wire: Wire, options: ConnectOptions, other?: Ot
   };
 }
 
-/**
- * Hands the server's log messages on, whatever their shape: the SDK's own handler would refuse an unknown level. Asks for
- * a level only if the server says that it can be asked; a server that refuses, or does not answer, works all the same.
- */
-function askForLog(client: Client, { definition, onNote, onLogMessage }: ConnectOptions): void {
+/** Hands the server's log messages on, whatever their shape: the SDK's own handler would refuse an unknown level. */
+function takeLog(client: Client, { onLogMessage }: ConnectOptions): void {
   client.fallbackNotificationHandler = async ({ method, params }) => {
     if (method === LOG_MESSAGE) onLogMessage(params);
   };
-  if (!client.getServerCapabilities()?.logging) return;
+}
+
+/** Only a server that says so can be asked for a level; one that refuses, or does not answer, works all the same. */
+function askForLog(client: Client, { capabilities }: Said, { definition, onNote }: ConnectOptions): void {
+  if (!capabilities.logging) return;
   client.setLoggingLevel(definition.debug ? "debug" : "info").catch((error: unknown) => {
     if (!isClosed(error)) onNote(`does not take a log level: ${messageOf(error)}`);
   });

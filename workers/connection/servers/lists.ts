@@ -283,6 +283,7 @@ export abstract class ServerLists {
     if (!this.isHeld(connection)) return false;
     this.#noteListed(connection, askedAtMs);
     this.#take(tools);
+    this.instructions = connection.instructions;
     this.protocol = connection.memory();
     return true;
   }

@@ -209,6 +209,7 @@ async function open({ kind, cookies, make, speak }: Attempt, connect: HttpConnec
         cookies?.clear();
         bounded.sessionLost();
       },
+      onReopened: (result) => peer?.renew?.(result),
       // A failure of the connect is judged below. A later failure is explained to the caller of the request.
       explain: (error, { method, params }) => {
         if (!peer) return error;

@@ -177,15 +177,18 @@ export function streamRefusal(
 
 export interface SessionOptions {
   /**
-   * Sends `initialize` once more. Settles with the revision that the server chose, undefined if it is none of this client's,
-   * or with the message of the server's error. Rejects if no answer came.
+   * Sends `initialize` once more. Settles with the result, which is empty if the server only accepted the request, or with
+   * the message of the server's error. Rejects if no answer came.
    */
-  initialize: (request: JSONRPCRequest) => Promise<{ version: string | undefined } | { rejection: string }>;
+  initialize: (
+    request: JSONRPCRequest,
+  ) => Promise<{ result: Record<string, unknown> } | { rejection: string }>;
   /** Sends `notifications/initialized`. */
   initialized: () => Promise<void>;
   /** The server has forgotten the session. */
   onLost: () => void;
-  onNote: (note: string) => void;
+  /** Another session is open. `result`: of its `initialize`. */
+  onReopened: (result: Record<string, unknown>) => void;
 }
 
 export class HttpSession {
@@ -263,12 +266,13 @@ export class HttpSession {
     const id = `reopen-${++this.#reopenings}`;
     const answer = await this.#options.initialize({ ...request, id });
     if ("rejection" in answer) throw new NotSent(`it refused a new session: ${answer.rejection}`);
-    if (answer.version === undefined)
+    const version = knownRevision(answer.result.protocolVersion);
+    if (version === undefined)
       throw new NotSent("it opened a new session in a revision of MCP that is not known here");
-    this.agree(answer.version);
+    this.agree(version);
     await this.#options.initialized();
     this.#isLost = false;
-    this.#options.onNote("had lost the session; a new one is open");
+    this.#options.onReopened(answer.result);
   }
 }
 
@@ -293,7 +297,10 @@ export class StreamableHttpTransport extends HttpTransport {
       // A server that was restarted may have other tools, and tells the new session of no change. Asking opens that session.
       this.options.onListChanged();
     },
-    onNote: (note) => this.options.onNote(note),
+    onReopened: (result) => {
+      this.options.onNote("had lost the session; a new one is open");
+      this.options.onReopened(result);
+    },
   });
   #listening: AbortController | undefined;
 
@@ -421,13 +428,13 @@ export class StreamableHttpTransport extends HttpTransport {
     });
   }
 
-  /** For a new session. The client has had its answer to `initialize`, so the transport keeps this one. */
+  /** For a new session. The client has had its answer to `initialize`, and this one has another id than the client knows. */
   async #initializeAgain(request: JSONRPCRequest): ReturnType<SessionOptions["initialize"]> {
-    let outcome: Awaited<ReturnType<SessionOptions["initialize"]>> = { version: undefined };
+    let outcome: Awaited<ReturnType<SessionOptions["initialize"]>> = { result: {} };
     this.lifetime.signal.throwIfAborted();
     const exchange = this.open.open(request, (answer) => {
       if ("error" in answer) outcome = { rejection: answer.error.message };
-      else if ("result" in answer) outcome = { version: knownRevision(answer.result.protocolVersion) };
+      else if ("result" in answer) outcome = { result: answer.result };
     });
     const limit = setTimeout(() => exchange.controller.abort(), LIMITS.startupTimeoutMs);
     try {

@@ -24,6 +24,8 @@ export interface HttpTransportOptions {
   onListChanged: () => void;
   /** The server has forgotten the session, and with it the requests that it sent there. */
   onSessionLost: () => void;
+  /** Another session is open in place of the lost one. `result`: of its `initialize`, as the server sent it. */
+  onReopened: (result: Record<string, unknown>) => void;
   /** Returns the error with which a failed request is rejected. */
   explain: (error: unknown, request: JSONRPCRequest) => unknown;
 }

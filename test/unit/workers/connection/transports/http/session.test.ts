@@ -41,14 +41,14 @@ function sessionWith(answers: readonly Answer[], initialized = async (): Promise
       if (answer instanceof Error) throw answer;
       if (answer && "rejection" in answer) return answer;
       if (answer) session.accept(answer.id);
-      return { version: answer && "version" in answer ? answer.version : "2025-11-25" };
+      return { result: { protocolVersion: answer && "version" in answer ? answer.version : "2025-11-25" } };
     },
     initialized: () => {
       events.push(`initialized, ${session.headers()["mcp-protocol-version"]}, lost ${session.isLost}`);
       return initialized();
     },
     onLost: () => events.push("lost"),
-    onNote: (note) => events.push(note),
+    onReopened: ({ protocolVersion }) => events.push(`open, ${protocolVersion}`),
   };
   const session = new HttpSession(options);
   session.begin(INITIALIZE);
@@ -56,17 +56,17 @@ function sessionWith(answers: readonly Answer[], initialized = async (): Promise
   return { session, events, asked };
 }
 
-const NOTE = "had lost the session; a new one is open";
+const OPEN = "open, 2025-11-25";
 
 describe("HttpSession", () => {
   test("headers -> the session and the protocol version, each once it is known", () => {
-    const { initialize, initialized, onLost, onNote } = {
-      initialize: async () => ({ version: undefined }),
+    const { initialize, initialized, onLost, onReopened } = {
+      initialize: async () => ({ result: {} }),
       initialized: async () => undefined,
       onLost: () => undefined,
-      onNote: () => undefined,
+      onReopened: () => undefined,
     };
-    const session = new HttpSession({ initialize, initialized, onLost, onNote });
+    const session = new HttpSession({ initialize, initialized, onLost, onReopened });
     expect(session.headers()).toEqual({});
     session.accept("one");
     expect(session.headers()).toEqual({ "mcp-session-id": "one" });
@@ -95,7 +95,7 @@ describe("HttpSession", () => {
       "lost",
       "initialize reopen-1, session undefined",
       "initialized, 2025-11-25, lost true",
-      NOTE,
+      OPEN,
     ]);
     expect(session.id).toBe("two");
     expect(session.isLost).toBe(false);
@@ -132,7 +132,7 @@ describe("HttpSession", () => {
       message: "it refused a new session: too many sessions",
     });
     expect(session.isLost).toBe(true);
-    expect(events).not.toContain(NOTE);
+    expect(events).not.toContain(OPEN);
   });
 
   test("a server that chooses another revision in the new session -> that one from then on, and none in initialize", async () => {
@@ -141,11 +141,11 @@ describe("HttpSession", () => {
       initialize: async () => {
         sent.push(session.headers());
         session.accept("two");
-        return { version: "2025-06-18" };
+        return { result: { protocolVersion: "2025-06-18" } };
       },
       initialized: async () => void sent.push(session.headers()),
       onLost: () => undefined,
-      onNote: () => undefined,
+      onReopened: () => undefined,
     });
     session.begin(INITIALIZE);
     session.accept("one");
@@ -165,7 +165,7 @@ describe("HttpSession", () => {
       message: "it opened a new session in a revision of MCP that is not known here",
     });
     expect(session.isLost).toBe(true);
-    expect(events).not.toContain(NOTE);
+    expect(events).not.toContain(OPEN);
   });
 
   test("the server is not reached for initialized -> still lost, and the next call opens another session", async () => {
@@ -186,7 +186,7 @@ describe("HttpSession", () => {
       initialize: () => Promise.reject(new Error("not expected")),
       initialized: async () => undefined,
       onLost: () => undefined,
-      onNote: () => undefined,
+      onReopened: () => undefined,
     });
     await expect(session.reopen()).rejects.toMatchObject({ name: "BrokenAnswer" });
   });
