@@ -59,6 +59,12 @@ const BETWEEN = /[\s"'`=:;,|&()<>[\]{}]+/;
 const SHELL_FOLDER = /(?:\$\w+|\$\([^()]*\)|`[^`]*`)["']?[\\/]/g;
 /** An option of one letter with its value in one word (`-f./hook.awk`), and a file whose content is the value (`@file`). */
 const BEFORE_PATH = /^(?:-\w|@)/;
+/** Behind these words of a shell and options of runners stands the folder in which the other words are looked for. */
+const GOES_TO = new Set(
+  "cd chdir pushd -C --cd --chdir --cwd --dir --directory --prefix --project --project-directory".split(" "),
+);
+/** More than any line of a person goes to. */
+const MOST_FOLDERS = 100;
 /** What a server itself writes is named in texts and variables as well, and a change of that is no reason to ask. */
 const DATA_FILE = /\.(?:jsonl?|ndjson|db|sqlite\d?|duckdb|kuzu|parquet|[ct]sv|txt|md|log|pid)$/i;
 
@@ -75,6 +81,23 @@ function textsOf({ target }: ServerDefinition): string[] {
   );
   const all = [...(/[/\\]/.test(command) ? [command] : []), ...args, ...variables];
   return all.filter((text) => !isCommand(text) && !text.includes("\0"));
+}
+
+/** The folders to which the words lead, each by itself and one behind the other. */
+function foldersIn(words: readonly string[], { join, isAbsolute }: ReturnType<typeof pathsOf>): string[] {
+  const folders = new Set<string>();
+  let at = ".";
+  for (const [index, word] of words.entries()) {
+    if (folders.size > MOST_FOLDERS) break;
+    // `cd /d` is of Windows.
+    const folder = GOES_TO.has(word)
+      ? words.slice(index + 1, index + 3).find((next) => !/^(?:-|\/d$)/i.test(next))
+      : undefined;
+    if (folder === undefined) continue;
+    at = isAbsolute(folder) ? folder : join(at, folder);
+    folders.add(join(folder)).add(at);
+  }
+  return [...folders];
 }
 
 /** Looks at the scripts of the servers of one decision, or of one server at its start. Each file is read once. */
@@ -105,12 +128,20 @@ export class ScriptReader {
     // Which files the entry names would be known only after the yes.
     if (target.kind === "stdio" && target.cwd !== undefined && isCommand(target.cwd))
       return { reason: "its cwd is the output of a command, so a yes could not be bound to its files" };
-    const words = textsOf(definition).flatMap((text) => this.#wordsIn(text));
+    const texts = textsOf(definition);
+    const words = texts.flatMap((text) => this.#wordsIn(text));
+    const folders = this.#foldersOf(texts);
+    if (folders.length > MOST_FOLDERS)
+      return {
+        reason: `it goes to more than ${MOST_FOLDERS} folders, so a yes could not be bound to its files`,
+      };
     // With each ending, such a word is looked for by itself.
-    this.#words += words.length + words.filter((word) => SHORT_NAME.test(word)).length * this.#endings.length;
+    this.#words +=
+      words.length * (1 + folders.length) +
+      words.filter((word) => SHORT_NAME.test(word)).length * this.#endings.length;
     /** Several words may mean one file, which has the name of the first. */
     const nameOf = new Map<string, string>();
-    for (const word of new Set(words)) {
+    for (const word of new Set([...words, ...this.#inFolders(words, folders)])) {
       if (this.#words > LIMITS.scriptWords)
         return { reason: `the servers have more than ${LIMITS.scriptWords} words that may be files` };
       for (const [name, content] of await this.#contentsOf(word, definition))
@@ -121,12 +152,32 @@ export class ScriptReader {
     return { names: [...nameOf.values()], hash: sha256(canonical(bound)) };
   }
 
-  /** The text, what follows a `=` in it, and each part that could be a path, with the variables filled in. */
-  #wordsIn(text: string): string[] {
+  /** The parts of the text with the variables filled in: as it stands, and with the folders of a shell's line as this one. */
+  #partsOf(text: string): [asItStands: string[], inFolder: string[]] {
     const filled = fillPath(text, this.#facts).text;
+    const parts = filled.split(BETWEEN);
     const inFolder = filled.replaceAll(SHELL_FOLDER, " ./");
-    const parts = [filled, ...(inFolder === filled ? [] : [inFolder])]
-      .flatMap((one) => one.split(BETWEEN))
+    return [parts, inFolder === filled ? parts : inFolder.split(BETWEEN)];
+  }
+
+  #foldersOf(texts: readonly string[]): string[] {
+    const parts = texts.map((text) => this.#partsOf(text));
+    const ways = [0, 1].map((way) => parts.flatMap((both) => both[way] ?? []).filter((part) => part !== ""));
+    return [...new Set(ways.flatMap((way) => foldersIn(way, pathsOf(this.#platform))))];
+  }
+
+  /** The words as files in these folders, as far as they are not too many. */
+  *#inFolders(words: readonly string[], folders: readonly string[]): Generator<string> {
+    const { join, isAbsolute } = pathsOf(this.#platform);
+    if (this.#words > LIMITS.scriptWords) return;
+    for (const folder of folders)
+      for (const word of words) if (!isAbsolute(word) && !/^[-@]|\s/.test(word)) yield join(folder, word);
+  }
+
+  /** The text, what follows a `=` in it, and each part that could be a path. */
+  #wordsIn(text: string): string[] {
+    const parts = this.#partsOf(text)
+      .flat()
       .flatMap((part) => [part, part.replace(BEFORE_PATH, "")])
       .filter((part) => !DATA_FILE.test(part));
     const words = [text, ...(text.includes("=") ? [text.slice(text.indexOf("=") + 1)] : []), ...parts];

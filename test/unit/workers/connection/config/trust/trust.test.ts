@@ -134,6 +134,30 @@ describe("a file of the project that a server names", () => {
       "hook.mjs",
       "./hook.mjs",
     ]),
+    ...[
+      'cd sub && node "inner.js"',
+      "cd ./sub/; node ./inner.js",
+      "cd sub/deeper && cd .. && node inner.js",
+      'cd "$(pwd)/sub" && node inner.js',
+      "(cd lib && make); cd sub && node inner.js",
+      "make -C sub && node inner.js",
+    ].map((line): [string, object, string, string] => [
+      `in the folder of a line of a shell: ${line}`,
+      { command: "sh", args: ["-c", line] },
+      "sub/inner.js",
+      "sub/inner.js",
+    ]),
+    ...[
+      ["--directory", "./sub", "run", "inner.py"],
+      ["--directory=sub", "run", "inner.py"],
+      ["--directory", "${PWD}/sub", "run", "inner.py"],
+      ["--project", "sub", "run", "-m", "inner"],
+    ].map((args): [string, object, string, string] => [
+      `in the folder that a runner is told: ${args.join(" ")}`,
+      { command: "uv", args },
+      "sub/inner.py",
+      "sub/inner.py",
+    ]),
     ["in a program's text", { command: "node", args: ["-e", 'require("./hook")'] }, "hook.mjs", "./hook.mjs"],
     [
       "by a variable in a longer text",
@@ -157,7 +181,7 @@ describe("a file of the project that a server names", () => {
     const home = await place();
     vi.stubEnv("PWD", home.cwd);
     onTestFinished(() => void vi.unstubAllEnvs());
-    for (const one of ["server.js", "hook.mjs", "tool.py", "../lib/tool.js"])
+    for (const one of ["server.js", "hook.mjs", "tool.py", "../lib/tool.js", "sub/inner.js", "sub/inner.py"])
       await put(join(home.cwd, one), "1");
     const decide = async () => (await openAt(home)).decide([definition("a", raw, PROJECT_FILE)]);
     const [asked] = (await decide()).pending;
@@ -258,13 +282,19 @@ describe("a file of the project that a server names", () => {
     expect(outside.question).not.toContain("as it is now");
   });
 
-  test("more words than are looked at -> refused, with the reason", async () => {
+  const WORDS = "the servers have more than 5000 words that may be files";
+  const FOLDERS = "it goes to more than 100 folders, so a yes could not be bound to its files";
+  test.each([
+    ["words", WORDS, Array.from({ length: LIMITS.scriptWords + 1 }, () => "x")],
+    ["words in folders", WORDS, Array.from({ length: 49 }, (_, at) => `cd ./d${at} && x y`)],
+    ["folders", FOLDERS, Array.from({ length: 60 }, (_, at) => `cd d${at}`)],
+    ["folders, each within the one before", FOLDERS, ["cd a ".repeat(100_000)]],
+  ])("more %s than are looked at -> refused, with the reason", async (_what, reason, args) => {
     const home = await place();
-    const args = Array.from({ length: LIMITS.scriptWords + 1 }, () => "x");
     const { refused } = await (await openAt(home)).decide([
       definition("a", { command: "node", args }, PROJECT_FILE),
     ]);
-    expect(refused[0]?.reason).toBe("the servers have more than 5000 words that may be files");
+    expect(refused[0]?.reason).toBe(reason);
   });
 });
 
