@@ -1,27 +1,73 @@
 /**
  * Owns: a run of `pi -p` that answers at once, as scripts, CI and subagents start it: the first request, and the end of
- * the process after the answer. Nothing is known of the servers before it, and they have not finished starting.
+ * the process after the answer. The servers have not finished starting; what is known of them is the case's.
  * Must not: call a tool.
  */
 import { startModel } from "../../test/support/model.ts";
 import { startPrint } from "../../test/support/pi-run.ts";
 import { type BenchHome, createBenchHome } from "../support/bench-home.ts";
-import { epochMs } from "../support/measured-pi.ts";
+import { epochMs, startMeasured } from "../support/measured-pi.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
-import { loadVariants, type Variant } from "../support/variants.ts";
+import { type Lifecycle, loadVariants, type Variant } from "../support/variants.ts";
 
 const DEFAULT_RUNS = 7;
-const SERVERS = [1, 20];
-const EXTRA_END_MS = 40;
-const EXTRA_REQUEST_MS = 50;
+/** From the start of Pi until a client has kept what it has learned of its servers. */
+const LEARNT_MS = 3_000;
+
+interface Kind {
+  about: string;
+  servers: number;
+  lifecycle: Lifecycle;
+  /** What earlier runs have left: compiled code, the tools of the servers with it, or nothing at all. */
+  left: "code" | "tools" | "nothing";
+  /** Wanted at most, over bare Pi. */
+  requestMs: number;
+  endMs: number;
+}
+
+const KINDS: readonly Kind[] = [
+  { about: "1 server", servers: 1, lifecycle: "lazy", left: "code", requestMs: 50, endMs: 40 },
+  { about: "20 servers", servers: 20, lifecycle: "lazy", left: "code", requestMs: 50, endMs: 40 },
+  {
+    about: "20 eager servers, known",
+    servers: 20,
+    lifecycle: "eager",
+    left: "tools",
+    requestMs: 15,
+    endMs: 25,
+  },
+  {
+    about: "20 servers, new home",
+    servers: 20,
+    lifecycle: "lazy",
+    left: "nothing",
+    requestMs: 50,
+    endMs: 60,
+  },
+];
 
 interface Sample {
   requestMs: number;
   endMs: number;
 }
 
-async function measureOnce({ extension }: Variant, { home, reset }: BenchHome): Promise<Sample> {
-  await reset({ cold: true });
+const homeOf = (variant: Variant, { servers, lifecycle }: Kind): Promise<BenchHome> =>
+  createBenchHome(variant, { servers, toolsPerServer: 20, lifecycle });
+
+/** One session in which all servers are listed. */
+async function learn(variant: Variant, home: BenchHome): Promise<void> {
+  const pi = await startMeasured(variant, home);
+  try {
+    await pi.ready();
+    if (variant.entry) await home.allListed();
+    await pi.untilAge(LEARNT_MS);
+    await pi.stop();
+  } finally {
+    await pi.dispose();
+  }
+}
+
+async function measureOnce({ extension }: Variant, { home }: BenchHome): Promise<Sample> {
   let answeredAtMs = Number.NaN;
   const model = await startModel(() => {
     answeredAtMs = epochMs();
@@ -39,52 +85,66 @@ async function measureOnce({ extension }: Variant, { home, reset }: BenchHome): 
   }
 }
 
-function rowsOf({ id, label }: Variant, servers: number, samples: readonly Sample[], bare: boolean): Row[] {
-  const about = (count: number): string => `${count} ${count === 1 ? "server" : "servers"}`;
+async function measureInNewHome(variant: Variant, kind: Kind): Promise<Sample> {
+  const home = await homeOf(variant, kind);
+  try {
+    return await measureOnce(variant, home);
+  } finally {
+    await home.dispose();
+  }
+}
+
+function rowsOf({ id, label }: Variant, kind: Kind, samples: readonly Sample[], bare: boolean): Row[] {
+  const { about, requestMs, endMs } = kind;
   const row = (metric: string, target: number, pick: (sample: Sample) => number): Row => ({
-    case: `${label}, ${about(servers)}`,
+    case: `${label}, ${about}`,
     metric,
     unit: "ms",
     values: samples.map(pick),
-    ...(bare && id !== "none" ? { baseline: `bare Pi, ${about(servers)}` } : {}),
-    ...(id === "ours" ? { target } : id === "none" ? {} : { ours: `ours, ${about(servers)}` }),
+    ...(bare && id !== "none" ? { baseline: `bare Pi, ${about}` } : {}),
+    ...(id === "ours" ? { target } : id === "none" ? {} : { ours: `ours, ${about}` }),
   });
   return [
-    row("first request", EXTRA_REQUEST_MS, ({ requestMs }) => requestMs),
-    row("end of the process after the answer", EXTRA_END_MS, ({ endMs }) => endMs),
+    row("first request", requestMs, (sample) => sample.requestMs),
+    row("end of the process after the answer", endMs, (sample) => sample.endMs),
   ];
 }
 
 async function run(options: ScenarioOptions): Promise<Row[]> {
   const { runs = DEFAULT_RUNS, progress } = options;
   const variants = await loadVariants(options);
+  const bare = variants.some(({ id }) => id === "none");
   const rows: Row[] = [];
-  for (const servers of SERVERS) {
+  for (const kind of KINDS) {
+    const { about, left } = kind;
     const cases: { variant: Variant; home: BenchHome; samples: Sample[] }[] = [];
     try {
       for (const variant of variants) {
-        const home = await createBenchHome(variant, { servers, toolsPerServer: 20, lifecycle: "lazy" });
+        const home = await homeOf(variant, kind);
         cases.push({ variant, home, samples: [] });
+        if (left === "tools") await learn(variant, home);
       }
       for (let index = 0; index <= runs; index++) {
-        progress(`short-run: ${servers} servers, run ${index} of ${runs}`);
+        progress(`short-run: ${about}, run ${index} of ${runs}`);
         for (const { variant, home, samples } of cases) {
-          const sample = await measureOnce(variant, home);
-          // The first run fills the compile caches.
+          if (left !== "nothing") await home.reset({ cold: left === "code" });
+          const sample = await (left === "nothing"
+            ? measureInNewHome(variant, kind)
+            : measureOnce(variant, home));
+          // The first run fills the compile caches, or reads what no disk cache holds yet.
           if (index > 0) samples.push(sample);
         }
       }
     } finally {
       for (const { home } of cases) await home.dispose();
     }
-    const bare = cases.some(({ variant }) => variant.id === "none");
-    rows.push(...cases.flatMap(({ variant, samples }) => rowsOf(variant, servers, samples, bare)));
+    rows.push(...cases.flatMap(({ variant, samples }) => rowsOf(variant, kind, samples, bare)));
   }
   return rows;
 }
 
 export const shortRun: Scenario = {
   name: "short-run",
-  description: "pi -p that answers before its servers are known: first request, end of the process",
+  description: "pi -p that is answered at once: first request, end of the process",
   run,
 };
