@@ -6,22 +6,14 @@
 import { join } from "node:path";
 import { type CatalogTool, inputSchemaOf } from "../../catalog/catalog.ts";
 import { createCatalogStore } from "../../catalog/store.ts";
+import { IMPORTS } from "../../shared/import-names.ts";
 import { isObject } from "../../shared/protocol/values.ts";
 import type { SnapshotServer } from "../../shared/snapshot/contract.ts";
 import { parametersIn, typeOf } from "../../shared/text/signature.ts";
 import { firstSentence, oneLine } from "../../shared/text/unprintable.ts";
 import { isTrusted, type Place } from "../place/place.ts";
 import { CACHE_BYTES, readRegular } from "../place/read-regular.ts";
-import {
-  ALIASES,
-  isWord,
-  type Option,
-  optionsOf,
-  PROGRAMS,
-  SHELLS,
-  WORDS,
-  type WordName,
-} from "../words/table.ts";
+import { ALIASES, isWord, type Option, optionsOf, SHELLS, WORDS, type WordName } from "../words/table.ts";
 
 export interface Candidate {
   value: string;
@@ -157,7 +149,7 @@ function valuesFor({ command, given: written, typed }: Unfinished, place: Place)
     case "shell":
       return named(SHELLS);
     case "program":
-      return named(PROGRAMS);
+      return named(IMPORTS);
     case "stop":
       return named(["stop"]);
     case "move":

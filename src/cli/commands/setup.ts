@@ -2,6 +2,7 @@
 
 import { serverName } from "../../report/server-name.ts";
 import { isOthers, keptTexts, othersText, ownedFileText } from "../../report/setup.ts";
+import { IMPORTS } from "../../shared/import-names.ts";
 import { parseKnown } from "../../shared/known-servers.ts";
 import { wantsKey, withoutServer } from "../../shared/protocol/errors.ts";
 import type {
@@ -19,7 +20,6 @@ import { describeProblem } from "../../shared/text/failure.ts";
 import { type Console, isYes } from "../console/console.ts";
 import { EXIT, Failure, usage } from "../console/failure.ts";
 import { didYouMean } from "../words/parse.ts";
-import { PROGRAMS } from "../words/table.ts";
 import { type Command, type Context, configured } from "./known.ts";
 
 /** Throws for an entry that cannot be written; shows what would run for every other. */
@@ -114,8 +114,8 @@ function chosenHosts({ hosts }: FoundImports, names: readonly string[]): FoundHo
     if (found) return found;
     const known = hosts.map(({ host }) => host);
     throw usage(
-      `No file of a program ${serverName(name)} is found.${didYouMean(name, PROGRAMS)}`,
-      `Known programs: ${PROGRAMS.join(", ")}. Found here: ${known.join(", ") || "none"}.`,
+      `No file of a program ${serverName(name)} is found.${didYouMean(name, IMPORTS)}`,
+      `Known programs: ${IMPORTS.join(", ")}. Found here: ${known.join(", ") || "none"}.`,
     );
   });
 }

@@ -118,10 +118,10 @@ async function findWhole(context: Context, written: string): Promise<CatalogTool
   const planned = serversOf(await (await context.session()).planned());
   if (isServer || planned.includes(written)) {
     const shownServer = serverName(written);
-    throw usage(
-      `call ${shownServer} needs the name of a tool.`,
-      `pi-mcp-threads tools ${shownServer} lists them.`,
-    );
+    throw new Failure(EXIT.usage, `call ${shownServer} needs the name of a tool.`, {
+      remedy: `pi-mcp-threads tools ${shownServer} lists them.`,
+      data: { missing: "tool" },
+    });
   }
   const now = divided(written, planned);
   if (now) return findTool(context, ...now);

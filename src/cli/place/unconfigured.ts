@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { proposedName } from "../../shared/pasted.ts";
 import { lackRemedy } from "../../shared/protocol/errors.ts";
+import { isObject } from "../../shared/protocol/values.ts";
 import { parseAdd } from "../../shared/setup.ts";
 import { asFailure, Failure, usage } from "../console/failure.ts";
 import type { CommandLine } from "../words/parse.ts";
@@ -37,8 +38,9 @@ export function unconfiguredFailure(error: unknown): Failure {
   const failure = asFailure(error);
   const { exitCode, message, code, data } = failure;
   const remedy = lackRemedy(failure) ?? (Object.hasOwn(REMEDIES, code) ? REMEDIES[code] : failure.remedy);
-  const isUsage = code === "usage" && !/names? of a tool|<\w+>/.test(message);
-  return isUsage ? failure : new Failure(exitCode, message, { remedy, code, data });
+  // The other mistakes are not about where the command ends.
+  const isOther = code === "usage" && !(isObject(data) && data.missing === "tool");
+  return isOther ? failure : new Failure(exitCode, message, { remedy, code, data });
 }
 
 /** The place of a command about that server. `place`: where the command was started, which keeps the log. */

@@ -1,5 +1,6 @@
 /** The commands and their options: what the help, the completion and the parser know. Pure. */
 
+import { IMPORTS } from "../../shared/import-names.ts";
 import { wrap } from "../../shared/text/width.ts";
 
 export interface Option {
@@ -52,20 +53,6 @@ export interface Word {
   /** Its arguments stand behind `--`. */
   behindDivider?: true;
 }
-
-/** Test: the same as IMPORTS of the worker. */
-export const PROGRAMS = [
-  "cursor",
-  "claude-code",
-  "claude-desktop",
-  "codex",
-  "windsurf",
-  "vscode",
-  "opencode",
-  "gemini-cli",
-  "copilot-cli",
-  "claude-plugins",
-];
 
 /** Shells with a completion script. */
 export const SHELLS = ["bash", "zsh", "fish"] as const;
@@ -296,7 +283,7 @@ const TABLE = {
     details: [
       "Without a program it shows what there is. With programs their files are named in mcp.json and read from then on;",
       "--copy writes their servers into mcp.json instead, after showing what would run.",
-      `Programs: ${PROGRAMS.join(", ")}.`,
+      `Programs: ${IMPORTS.join(", ")}.`,
     ],
     examples: ["import", "import claude-code", "import cursor --copy"],
   },

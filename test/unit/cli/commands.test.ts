@@ -7,8 +7,6 @@ import type { Context } from "../../../src/cli/commands/known.ts";
 import type { ConsoleOptions } from "../../../src/cli/console/console.ts";
 import { NO_OPTIONS, type Options } from "../../../src/cli/words/parse.ts";
 import type { WordName } from "../../../src/cli/words/table.ts";
-import { PROGRAMS } from "../../../src/cli/words/table.ts";
-import { IMPORTS } from "../../../workers/connection/config/entry/schema.ts";
 import { PATIENCE_MS } from "../../support/patience.ts";
 import { captureConsole } from "./captured-console.ts";
 
@@ -231,10 +229,6 @@ test("import of a program that is not found -> the nearest one, and nothing is t
     message: "No file of a program claude-cod is found. Did you mean claude-code?",
   });
   expect(asked).toEqual(["findImports"]);
-});
-
-test("the programs that import names are those that the worker reads", () => {
-  expect(PROGRAMS).toEqual([...IMPORTS]);
 });
 
 test.each([

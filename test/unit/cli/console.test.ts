@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { expect, test, vi } from "vitest";
 import { Console } from "../../../src/cli/console/console.ts";
-import { asFailure } from "../../../src/cli/console/failure.ts";
+import { asFailure, Failure, usage } from "../../../src/cli/console/failure.ts";
 import { unconfiguredFailure } from "../../../src/cli/place/unconfigured.ts";
 import { type ErrorCode, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { PATIENCE_MS } from "../../support/patience.ts";
@@ -132,6 +132,14 @@ test("anything else that is thrown -> an internal failure with its message alone
     message: "x is undefined",
     remedy: undefined,
   });
+});
+
+test("a mistake of usage for a server behind -- -> what divides the command helps only where the tool is missing", () => {
+  const missing = new Failure(2, "call npx needs the name of a tool.", { data: { missing: "tool" } });
+  expect(unconfiguredFailure(missing).remedy).toMatch(/^A second -- divides a command/);
+  // The message repeats what the person wrote.
+  const other = usage('"<a>" is not key=value.', "One JSON object goes with --args.");
+  expect(unconfiguredFailure(other)).toBe(other);
 });
 
 test("the system lacks files -> the remedy names ulimit, also for a server behind --, whose own advice stays otherwise", () => {

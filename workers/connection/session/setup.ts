@@ -4,6 +4,7 @@
  */
 
 import { basename } from "node:path";
+import { IMPORTS } from "../../../src/shared/import-names.ts";
 import { isFromRegistry } from "../../../src/shared/pasted.ts";
 import type { SetupRequests, WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
@@ -32,7 +33,6 @@ import { editAdded, editImports, editRemoved, type NewEntry, namesIn } from "../
 import { dropValues, keepValue } from "../config/edit/keep-value.ts";
 import { type Origin, parseEntry, type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { sandboxOf } from "../config/entry/sandbox.ts";
-import { IMPORTS } from "../config/entry/schema.ts";
 import { parseConfigText } from "../config/files/files.ts";
 import { type ConfigSource, configSources, npxCacheFile, readText } from "../config/files/sources.ts";
 import { findHosts, foundId, type HostFound, titleOf } from "../config/found/found.ts";

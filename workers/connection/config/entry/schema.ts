@@ -1,28 +1,9 @@
 /** The keys of a configuration file as a whole. server-keys.ts and settings.ts have those of a server and of the settings. */
 import * as z from "zod";
+import { IMPORTS } from "../../../../src/shared/import-names.ts";
 import { entryShape } from "./server-keys.ts";
 import { settingsShape } from "./settings.ts";
 import { flag, names, shapeOf, text } from "./shape.ts";
-
-/** Programs whose servers can be imported: hosts/dialects.ts has a row for each. */
-export const HOSTS = [
-  "cursor",
-  "claude-code",
-  "claude-desktop",
-  "codex",
-  "windsurf",
-  "vscode",
-  "opencode",
-  "gemini-cli",
-  "copilot-cli",
-] as const;
-
-export type HostName = (typeof HOSTS)[number];
-
-/** What `imports` may name: these programs, and the plugins that Claude Code has installed (packages/packages.ts). */
-export const IMPORTS = [...HOSTS, "claude-plugins"] as const;
-
-export type ImportName = (typeof IMPORTS)[number];
 
 /** One schema for both keys of servers, so that the JSON Schema has it once. */
 let made: z.ZodType | undefined;

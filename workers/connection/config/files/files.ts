@@ -6,6 +6,7 @@
  */
 
 import { resolve } from "node:path";
+import { IMPORTS, type ImportName } from "../../../../src/shared/import-names.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
@@ -23,7 +24,7 @@ import {
   warning,
 } from "../entry/mistakes.ts";
 import { isOverride, type Override, offUntilMended, parseOverride } from "../entry/override.ts";
-import { fileShape, IMPORTS, type ImportName } from "../entry/schema.ts";
+import { fileShape } from "../entry/schema.ts";
 import { PROTECTING_KEYS } from "../entry/server-keys.ts";
 import { parseSettings, type Settings, STRICT_KEYS, STRICTEST, UNTIL_ALL } from "../entry/settings.ts";
 import { type ConfigDocument, type Position, parseJsonc } from "./document.ts";

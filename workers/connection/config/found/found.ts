@@ -4,10 +4,10 @@
  */
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { HOSTS, type HostName, type ImportName } from "../../../../src/shared/import-names.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { HOSTS, type HostName, type ImportName } from "../entry/schema.ts";
 import { addAll, brokenFile, fileLimits } from "../files/files.ts";
 import {
   type ConfigFacts,

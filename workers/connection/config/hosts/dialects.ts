@@ -5,10 +5,11 @@
  * extHostMcpNode.ts and mcpSandboxService.ts of VS Code; Codex's mcp_types.rs; Gemini CLI's docs/tools/mcp-server.md, its resolver of
  * variables and what `gemini mcp disable` writes; docs.github.com/copilot, the command reference of GitHub Copilot CLI.
  */
+
+import type { HostName } from "../../../../src/shared/import-names.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { isNeeded } from "../entry/inherit-env.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
-import type { HostName } from "../entry/schema.ts";
 import { isOfPrograms } from "../env-files/deciding-variables.ts";
 import type { ConfigFacts } from "../files/sources.ts";
 import { compact, type Data, type Dialect, OFF, oauthOf, objectAt, pick, type Syntax } from "./format.ts";

@@ -2,9 +2,10 @@
  * Owns: the servers of other programs (Cursor, Claude, Codex, ...) as definitions of ours, one file at a time. A mistake in
  * such a file is a warning. The values mean here what they mean there: a variable that the program fills in is filled in
  * here or becomes one of our variables; a text that the program takes literally is escaped. Must not: read files, or decide
- * which server wins. Pure. To add a host: its name in `HOSTS` (entry/schema.ts) and its row in DIALECTS.
+ * which server wins. Pure. To add a host: its name in `HOSTS` (src/shared/import-names.ts) and its row in DIALECTS.
  */
 
+import type { HostName } from "../../../../src/shared/import-names.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
@@ -14,7 +15,6 @@ import { INHERITED } from "../entry/inherit-env.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
 import { check, type Mistake, warning } from "../entry/mistakes.ts";
 import { applyOverride, ownRules } from "../entry/override.ts";
-import type { HostName } from "../entry/schema.ts";
 import { entryShape, inOneSpelling, OVERRIDE_KEYS } from "../entry/server-keys.ts";
 import { parseJsonc, parseTomlText } from "../files/document.ts";
 import { addAll, brokenFile, fileLimits, shownKey, tooManyServers, toProblems } from "../files/files.ts";

@@ -6,11 +6,11 @@
 import { lstat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { HostName, ImportName } from "../../../../src/shared/import-names.ts";
 import type { ConfigProblem, SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import { isWithin } from "../../../shared/programs/find-program.ts";
 import { isProject, type ServerDefinition } from "../entry/definition.ts";
 import { expandHome, pathsOf } from "../entry/interpolate.ts";
-import type { HostName, ImportName } from "../entry/schema.ts";
 import { type Settings, STRICTEST, UNTIL_ALL } from "../entry/settings.ts";
 import {
   addAll,

@@ -4,6 +4,7 @@
  * quadratic work exceeds.
  */
 import { describe, expect, it, test } from "vitest";
+import type { HostName } from "../../../../../src/shared/import-names.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../../src/shared/protocol/session.ts";
 import { describeProblem } from "../../../../../src/shared/text/failure.ts";
@@ -12,7 +13,6 @@ import {
   exposureOf,
   namesInRules,
 } from "../../../../../workers/connection/config/entry/exposure.ts";
-import type { HostName } from "../../../../../workers/connection/config/entry/schema.ts";
 import { type FileConfig, parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import type { ConfigSource } from "../../../../../workers/connection/config/files/sources.ts";
 import { hostSources, parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";

@@ -2,7 +2,7 @@
  * Owns: files with random mistakes: nothing throws, and every message has a position. `npm run test:long` reads many.
  */
 import { expect, test } from "vitest";
-import { HOSTS } from "../../../../../workers/connection/config/entry/schema.ts";
+import { HOSTS } from "../../../../../src/shared/import-names.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import { hostSources, parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
 import { repeats } from "../../../../support/long.ts";

@@ -1,7 +1,8 @@
 /** Owns: configuration files with random mistakes, and the promises that each must keep. */
+
+import { HOSTS } from "../../../../../src/shared/import-names.ts";
 import type { ConfigProblem } from "../../../../../src/shared/protocol/session.ts";
 import { describeProblem } from "../../../../../src/shared/text/failure.ts";
-import { HOSTS } from "../../../../../workers/connection/config/entry/schema.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import { hostSources, parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
 import { mergeLayers } from "../../../../../workers/connection/config/merge/layers.ts";

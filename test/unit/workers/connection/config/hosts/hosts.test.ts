@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { HOSTS, type HostName } from "../../../../../../src/shared/import-names.ts";
 import { describeProblem } from "../../../../../../src/shared/text/failure.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import { inherited } from "../../../../../../workers/connection/config/entry/inherit-env.ts";
 import { applyOverride } from "../../../../../../workers/connection/config/entry/override.ts";
-import { HOSTS, type HostName } from "../../../../../../workers/connection/config/entry/schema.ts";
 import { DEFAULT_SETTINGS } from "../../../../../../workers/connection/config/entry/settings.ts";
 import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
 import {

@@ -1,7 +1,8 @@
 /** Reads files of other programs in memory, and says what they come to, for the tests of this folder. */
+
+import type { HostName } from "../../../../../../src/shared/import-names.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import { exposureOf, verdictOn } from "../../../../../../workers/connection/config/entry/exposure.ts";
-import type { HostName } from "../../../../../../workers/connection/config/entry/schema.ts";
 import type { Settings } from "../../../../../../workers/connection/config/entry/settings.ts";
 import type { FileConfig } from "../../../../../../workers/connection/config/files/files.ts";
 import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
