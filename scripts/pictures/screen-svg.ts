@@ -19,9 +19,18 @@ const RADIUS = 8;
 const GROUND = "#16181d";
 const INK = "#d5d9e0";
 
+/** A picture has those of them that it uses. */
+const LOOKS = {
+  g: "shape-rendering:crispEdges",
+  b: "font-weight:700",
+  i: "font-style:italic",
+  d: "opacity:.65",
+  u: "text-decoration:underline",
+  s: "text-decoration:line-through",
+};
+
 const CSS = [
   `text{font-family:${MONOSPACE};font-size:${FONT_SIZE}px;fill:${INK}}`,
-  ".g{shape-rendering:crispEdges}.b{font-weight:700}.i{font-style:italic}.d{opacity:.65}.u{text-decoration:underline}.s{text-decoration:line-through}",
   `.window{fill:${GROUND};stroke:#4b515d}`,
   "@media (prefers-color-scheme:dark){.window{stroke:#6b7280}}",
 ].join("");
@@ -118,11 +127,17 @@ export function screenSvg(captured: string, { title, columns }: ScreenOptions): 
   );
   const window = `<rect class="window" x=".5" y=".5" width="${round(width - 1)}" height="${round(height - 1)}" rx="${RADIUS}"/>`;
   const inks = [...new Set(rows.flat().map(({ style }) => colours(style)[0]))].filter((ink) => ink !== INK);
-  const css = `${CSS}${inks.map((ink, i) => `.c${i}{fill:${ink}}`).join("")}`;
   const body = rows.flatMap((runs, row) => [
     ...grounds(runs).map((run) => backgroundOf(run, row)),
     ...runs.flatMap((run) => textsOf(run, row, inks)),
   ]);
+  const used = new Set(body.flatMap((line) => /class="([^"]*)"/.exec(line)?.[1]?.split(" ") ?? []));
+  const looks = Object.entries(LOOKS).filter(([name]) => used.has(name));
+  const css = [
+    CSS,
+    ...looks.map(([name, look]) => `.${name}{${look}}`),
+    ...inks.map((ink, i) => `.c${i}{fill:${ink}}`),
+  ].join("");
   return svgOf({
     title,
     width,

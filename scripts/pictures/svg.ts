@@ -4,8 +4,7 @@ const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", 
 
 export const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => ENTITIES[found] ?? "");
 
-export const MONOSPACE =
-  "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace";
+export const MONOSPACE = "ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace";
 export const SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',Arial,sans-serif";
 
 /** At most two digits after the point: a picture needs no more, and its file is smaller. */
@@ -24,7 +23,7 @@ export interface Described {
 export function svgOf({ title, width, height, css, body }: Described): string {
   const size = `width="${round(width)}" height="${round(height)}" viewBox="0 0 ${round(width)} ${round(height)}"`;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img" aria-label="${escaped(title)}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img">`,
     `<title>${escaped(title)}</title>`,
     `<style>${css}</style>`,
     body,
