@@ -21,6 +21,17 @@ const triesOut = (started: string) => ({
   ],
 });
 
+/** How the clone's entry names its script: in words of the name, the file, the command and its arguments. */
+const SCRIPTS: [way: string, file: string, command: string, args: string[]][] = [
+  ["", "server.cjs", process.execPath, ["server.cjs"]],
+  [
+    ", in a folder to which a shell goes",
+    "sub/server.cjs",
+    "sh",
+    ["-c", `cd -P -- sub && exec "${process.execPath}" server.cjs`],
+  ],
+];
+
 export const POWERS: readonly Row[] = [
   {
     name: "a clone whose .mcp.json makes the user's own lazy server keep alive: it is not started",
@@ -104,32 +115,34 @@ export const POWERS: readonly Row[] = [
       if (!works) throw new Error(`the published server does not work: ${text.slice(0, 300)}`);
     },
   },
-  {
-    name: "a clone whose script changes after the user said yes to the server that it is: it does not run",
-    finding: "A7",
-    alone: "home",
-    checks: CLONE_CHECKS,
-    trusted: true,
-    story: async ({ place, start, end }) => {
-      const { home } = place;
-      const [program = ""] = place.hostile("healthy.mjs").args as string[];
-      const { env } = place.hostile("healthy.mjs");
-      const good = `import(${JSON.stringify(program)});\n`;
-      await home.writeFile("server.cjs", good);
-      const theirs = { command: process.execPath, args: ["server.cjs"], env };
-      await home.writeFile(".mcp.json", { mcpServers: { theirs } });
-      const first = await start();
-      first.rpc.answerUi({ value: "Allow" });
-      if (!(await first.until(async () => (await place.seen()).includes("tools/list"))))
-        return ["the server was not started after the consent"];
-      await end(first);
-      await home.writeFile("server.cjs", `${required(place)}${good}`);
-      const second = await start();
-      await second.use("theirs", "echo", { text: "x" });
-      const isAsked = second.dialogs.some(({ title }) => title.includes("with server.cjs as it is now"));
-      return isAsked ? [] : ["the user is not asked again"];
-    },
-  },
+  ...SCRIPTS.map(
+    ([way, file, command, args]): Row => ({
+      name: `a clone whose script changes after the user said yes to the server that it is${way}: it does not run`,
+      finding: "A7",
+      alone: "home",
+      checks: CLONE_CHECKS,
+      trusted: true,
+      story: async ({ place, start, end }) => {
+        const { home } = place;
+        const [program = ""] = place.hostile("healthy.mjs").args as string[];
+        const { env } = place.hostile("healthy.mjs");
+        const good = `import(${JSON.stringify(program)});\n`;
+        await home.writeFile(file, good);
+        const theirs = { command, args, env };
+        await home.writeFile(".mcp.json", { mcpServers: { theirs } });
+        const first = await start();
+        first.rpc.answerUi({ value: "Allow" });
+        if (!(await first.until(async () => (await place.seen()).includes("tools/list"))))
+          return ["the server was not started after the consent"];
+        await end(first);
+        await home.writeFile(file, `${required(place)}${good}`);
+        const second = await start();
+        await second.use("theirs", "echo", { text: "x" });
+        const isAsked = second.dialogs.some(({ title }) => title.includes(`with ${file} as it is now`));
+        return isAsked ? [] : ["the user is not asked again"];
+      },
+    }),
+  ),
   {
     name: "a clone whose entry names its files in a variable and without an ending, and changes each after the yes: none runs",
     thorough: true,

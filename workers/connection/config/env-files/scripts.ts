@@ -89,15 +89,24 @@ function foldersIn(words: readonly string[], { join, isAbsolute }: ReturnType<ty
   let at = ".";
   for (const [index, word] of words.entries()) {
     if (folders.size > MOST_FOLDERS) break;
-    // `cd /d` is of Windows.
+    // Options stand between them, as in `cd -P -- sub`; `cd /d` is of Windows.
     const folder = GOES_TO.has(word)
-      ? words.slice(index + 1, index + 3).find((next) => !/^(?:-|\/d$)/i.test(next))
-      : undefined;
+      ? words.slice(index + 1, index + 5).find((next) => !/^(?:-|\/d$)/i.test(next))
+      : /^-C(.+)/.exec(word)?.[1];
     if (folder === undefined) continue;
     at = isAbsolute(folder) ? folder : join(at, folder);
     folders.add(join(folder)).add(at);
   }
   return [...folders];
+}
+
+/** The text, what follows a `=` in it, and each part that could be a path. */
+function wordsIn(text: string, parts: readonly string[]): string[] {
+  const paths = parts
+    .flatMap((part) => [part, part.replace(BEFORE_PATH, "")])
+    .filter((part) => !DATA_FILE.test(part));
+  const words = [text, ...(text.includes("=") ? [text.slice(text.indexOf("=") + 1)] : []), ...paths];
+  return [...new Set(words)].filter((word) => word !== "" && !word.includes("\0"));
 }
 
 /** Looks at the scripts of the servers of one decision, or of one server at its start. Each file is read once. */
@@ -128,9 +137,9 @@ export class ScriptReader {
     // Which files the entry names would be known only after the yes.
     if (target.kind === "stdio" && target.cwd !== undefined && isCommand(target.cwd))
       return { reason: "its cwd is the output of a command, so a yes could not be bound to its files" };
-    const texts = textsOf(definition);
-    const words = texts.flatMap((text) => this.#wordsIn(text));
-    const folders = this.#foldersOf(texts);
+    const texts = textsOf(definition).map((text) => ({ text, parts: this.#partsOf(text) }));
+    const words = texts.flatMap(({ text, parts }) => wordsIn(text, [...new Set(parts.flat())]));
+    const folders = this.#foldersOf(texts.map(({ parts }) => parts));
     if (folders.length > MOST_FOLDERS)
       return {
         reason: `it goes to more than ${MOST_FOLDERS} folders, so a yes could not be bound to its files`,
@@ -160,10 +169,11 @@ export class ScriptReader {
     return [parts, inFolder === filled ? parts : inFolder.split(BETWEEN)];
   }
 
-  #foldersOf(texts: readonly string[]): string[] {
-    const parts = texts.map((text) => this.#partsOf(text));
-    const ways = [0, 1].map((way) => parts.flatMap((both) => both[way] ?? []).filter((part) => part !== ""));
-    return [...new Set(ways.flatMap((way) => foldersIn(way, pathsOf(this.#platform))))];
+  /** Of all texts of an entry together: an option and its folder are two arguments. */
+  #foldersOf(parts: readonly [asItStands: string[], inFolder: string[]][]): string[] {
+    const readings = [parts.flatMap(([asItStands]) => asItStands), parts.flatMap(([, inFolder]) => inFolder)];
+    const paths = pathsOf(this.#platform);
+    return [...new Set(readings.flatMap((reading) => foldersIn(reading.filter(Boolean), paths)))];
   }
 
   /** The words as files in these folders, as far as they are not too many. */
@@ -172,16 +182,6 @@ export class ScriptReader {
     if (this.#words > LIMITS.scriptWords) return;
     for (const folder of folders)
       for (const word of words) if (!isAbsolute(word) && !/^[-@]|\s/.test(word)) yield join(folder, word);
-  }
-
-  /** The text, what follows a `=` in it, and each part that could be a path. */
-  #wordsIn(text: string): string[] {
-    const parts = this.#partsOf(text)
-      .flat()
-      .flatMap((part) => [part, part.replace(BEFORE_PATH, "")])
-      .filter((part) => !DATA_FILE.test(part));
-    const words = [text, ...(text.includes("=") ? [text.slice(text.indexOf("=") + 1)] : []), ...parts];
-    return [...new Set(words)].filter((word) => word !== "" && !word.includes("\0"));
   }
 
   /** Each file that the word may mean, by name. A word without an ending means each that a runtime may take for it. */

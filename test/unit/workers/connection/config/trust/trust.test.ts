@@ -141,6 +141,8 @@ describe("a file of the project that a server names", () => {
       'cd "$(pwd)/sub" && node inner.js',
       "(cd lib && make); cd sub && node inner.js",
       "make -C sub && node inner.js",
+      "make -Csub && node inner.js",
+      "cd -P -- sub && node inner.js",
     ].map((line): [string, object, string, string] => [
       `in the folder of a line of a shell: ${line}`,
       { command: "sh", args: ["-c", line] },
