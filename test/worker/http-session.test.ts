@@ -63,6 +63,9 @@ const onCall =
   (asked, response) =>
     asked.message.method === "tools/call" ? answer(response, asked.message.id) : answerWell(asked, response);
 
+/** An object deeper than a reader that calls itself could go. */
+const DEEP = `${'{"a":'.repeat(20_000)}{}${"}".repeat(20_000)}`;
+
 /**
  * A server that forgets its session at each call of `lose` and then answers with `status`. `says`: what its answer to
  * `initialize` says beside the usual.
@@ -85,7 +88,7 @@ function forgetful(
         const answer = JSON.parse(resultOf(asked.message));
         response
           .writeHead(200, { "content-type": "application/json", "mcp-session-id": id })
-          .end(JSON.stringify({ ...answer, result: { ...answer.result, ...said } }));
+          .end(JSON.stringify({ ...answer, result: { ...answer.result, ...said } }).replace('"DEEP"', DEEP));
       } else if (asked.headers["mcp-session-id"] !== id) {
         const { id: request } = asked.message;
         response
@@ -146,11 +149,18 @@ test.each(LOST)(
 );
 
 const LOGGING = { capabilities: { tools: {}, logging: {} }, instructions: "First." };
+const DEEPLY = { ...LOGGING, capabilities: { ...LOGGING.capabilities, experimental: { x: "DEEP" } } };
 const MORE = { capabilities: { tools: {}, logging: {}, prompts: {} }, instructions: "Second." };
 
 /** `levels`: how often the server is asked for a log level. `changes`: how often its lists may have changed. */
 test.each([
   ["the same as before", LOGGING, LOGGING, { levels: 2, changes: 1, prompts: 0, instructions: "First." }],
+  [
+    "the same, with something deep that nobody reads",
+    DEEPLY,
+    DEEPLY,
+    { levels: 2, changes: 1, prompts: 0, instructions: "First." },
+  ],
   ["more", LOGGING, MORE, { levels: 2, changes: 2, prompts: 1, instructions: "Second." }],
   ["more, after nothing", {}, MORE, { levels: 1, changes: 2, prompts: 1, instructions: "Second." }],
   ["less", MORE, {}, { levels: 1, changes: 2, prompts: 0, instructions: undefined }],

@@ -1,5 +1,4 @@
 /** Speaks with a server of the old era, up to MCP 2025-11-25, through the SDK's client: `initialize`, then requests. */
-import { isDeepStrictEqual } from "node:util";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import {
   ErrorCode,
@@ -23,6 +22,7 @@ import {
 import type { ConnectOptions } from "./connection.ts";
 import { isClosed, refusedAnswer, startLimitMs } from "./failures.ts";
 import type { OtherOffer } from "./modern/era.ts";
+import { offersOf } from "./modern/server.ts";
 
 const LOG_MESSAGE = "notifications/message";
 
@@ -33,7 +33,7 @@ const noValidator: jsonSchemaValidator = {
     (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 };
 
-/** What a server says of itself, of which each session may say something else. */
+/** What the answer to `initialize` says of the server. Another session may say something else. */
 interface Said {
   protocolVersion: string;
   capabilities: Record<string, unknown>;
@@ -93,7 +93,8 @@ export async function initialize(wire: Wire, options: ConnectOptions, other?: Ot
       // The server knows nothing of what the session before was told.
       askForLog(client, said, options);
       // The lists that the loss has asked for went by what the server said before.
-      if (!isDeepStrictEqual(said.capabilities, before.capabilities)) options.onListChanged();
+      if (offersOf(said.capabilities).join() !== offersOf(before.capabilities).join())
+        options.onListChanged();
     },
     send: (request, sent) =>
       during(sent.signal, (signal) => client.request(request, ResultSchema, { ...sent, signal })),

@@ -74,7 +74,7 @@ const SKILLS_READ = "skills.directoryRead";
 const OFFERS = ["tools", "resources", "prompts", "completions", "logging"];
 const CHANGED = ".listChanged";
 
-/** What a server can do, as words that are kept: `tools`, `tools.listChanged`. `capabilities`: of `server/discover`. */
+/** What a server can do, as words that are kept: `tools`, `tools.listChanged`. `capabilities`: of `server/discover` or `initialize`. */
 export const offersOf = (capabilities: Record<string, unknown>): string[] => [
   ...OFFERS.flatMap((key) => {
     const can = capabilities[key];

@@ -428,7 +428,7 @@ export class StreamableHttpTransport extends HttpTransport {
     });
   }
 
-  /** For a new session. The client has had its answer to `initialize`, and this one has another id than the client knows. */
+  /** For a new session. The client has had its answer to `initialize`: it gets none of this one. */
   async #initializeAgain(request: JSONRPCRequest): ReturnType<SessionOptions["initialize"]> {
     let outcome: Awaited<ReturnType<SessionOptions["initialize"]>> = { result: {} };
     this.lifetime.signal.throwIfAborted();
