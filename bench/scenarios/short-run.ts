@@ -117,26 +117,24 @@ async function run(options: ScenarioOptions): Promise<Row[]> {
   const rows: Row[] = [];
   for (const kind of KINDS) {
     const { about, left } = kind;
-    const cases: { variant: Variant; home: BenchHome; samples: Sample[] }[] = [];
+    const cases: { variant: Variant; home: BenchHome | undefined; samples: Sample[] }[] = [];
     try {
       for (const variant of variants) {
-        const home = await homeOf(variant, kind);
+        const home = left === "nothing" ? undefined : await homeOf(variant, kind);
         cases.push({ variant, home, samples: [] });
-        if (left === "tools") await learn(variant, home);
+        if (home && left === "tools") await learn(variant, home);
       }
       for (let index = 0; index <= runs; index++) {
         progress(`short-run: ${about}, run ${index} of ${runs}`);
         for (const { variant, home, samples } of cases) {
-          if (left !== "nothing") await home.reset({ cold: left === "code" });
-          const sample = await (left === "nothing"
-            ? measureInNewHome(variant, kind)
-            : measureOnce(variant, home));
-          // The first run fills the compile caches, or reads what no disk cache holds yet.
+          await home?.reset({ cold: left === "code" });
+          const sample = await (home ? measureOnce(variant, home) : measureInNewHome(variant, kind));
+          // The first run fills the compile caches of its home, and the system's of all files.
           if (index > 0) samples.push(sample);
         }
       }
     } finally {
-      for (const { home } of cases) await home.dispose();
+      for (const { home } of cases) await home?.dispose();
     }
     rows.push(...cases.flatMap(({ variant, samples }) => rowsOf(variant, kind, samples, bare)));
   }
