@@ -57,12 +57,26 @@ export const pureMsgpackr: Plugin = {
   },
 };
 
+/** Parameters and body of a function that knows a property by whether the engine takes it. */
+const byEngine = (parameters: string, property: string, flag: "u" | "v"): string =>
+  `(${parameters}) { try { return !!new RegExp("\\\\p{" + ${property} + "}", "${flag}"); } catch { return false; } }`;
+
 const ID_TABLES = [
   [/isInRange\(cp, largeIdStartRanges [^;]*;/, "/\\p{ID_Start}/u.test(String.fromCodePoint(cp));"],
   [/isInRange\(cp, largeIdContinueRanges [^;]*;/, "/\\p{ID_Continue}/u.test(String.fromCodePoint(cp));"],
+  [/const gcValueSets = new DataSet\([^;]*;/, ""],
+  [/const scValueSets = new DataSet\([^;]*;/, ""],
+  [/const binPropertySets = new DataSet\([^;]*;/, ""],
+  [/const binPropertyOfStringsSets = new DataSet\([^;]*;/, ""],
+  [
+    /(?<=function isValidUnicodeProperty).*?\n\}/s,
+    byEngine("version, name, value", 'name + "=" + value', "u"),
+  ],
+  [/(?<=function isValidLoneUnicodeProperty)\(.*?\n\}/s, byEngine("version, value", "value", "u")],
+  [/(?<=function isValidLoneUnicodePropertyOfString).*?\n\}/s, byEngine("version, value", "value", "v")],
 ] as const;
 
-/** regexpp brings tables of the characters of names, 5 KB of them, which the engine knows as well. */
+/** regexpp brings tables of the characters of names and of Unicode's properties, 12 KB of them, which the engine knows as well. */
 export const idTables: Plugin = {
   name: "id-tables",
   setup(build) {

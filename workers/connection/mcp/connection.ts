@@ -8,6 +8,7 @@ import type { Sharing, TransportKind } from "../../../src/shared/protocol/sessio
 import type { CachedPrompt, CachedResources, CachedTool } from "../../shared/listed.ts";
 import type { CloseTimes } from "../../shared/pace/pace.ts";
 import type { Reader } from "../../shared/pace/turns.ts";
+import type { ServerProcess } from "../../shared/programs/processes.ts";
 import type { CachedSkill } from "../../shared/skills.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerAsks } from "../asks/asks.ts";
@@ -95,6 +96,8 @@ export interface ConnectOptions {
   reader?: Reader | undefined;
   /** The server is one that sessions share. Absent: it runs for this session alone. */
   hub?: HubUse | undefined;
+  /** What runs in place of the program. Absent: the program. */
+  start?: (() => ServerProcess) | undefined;
   /** Takes each message in its direction. Absent: the server is not traced. */
   trace?: ((direction: "in" | "out", message: JSONRPCMessage) => void) | undefined;
 }

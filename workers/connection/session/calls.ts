@@ -32,10 +32,10 @@ import { shownSkills, skillWith } from "../skills/tools.ts";
 import type { SessionRequests } from "./first-request.ts";
 
 interface CallContext {
-  supervisor: Supervisor;
+  supervisor: Pick<Supervisor, "get" | "servers">;
   emit: (event: WorkerEvent) => void;
   signal: AbortSignal;
-  results: Results;
+  results: Pick<Results, "store" | "settingsFor" | "called">;
 }
 
 /** Answers a msgpackr-encoded `CallResult`. Throws `ThreadsError` without secrets of the server's definition. */

@@ -29,6 +29,7 @@ import type { Talkers } from "../servers/talkers.ts";
 import { AllowedSkills } from "../skills/allowed.ts";
 import { CurrentPlan, createPlanCarrier, endedBy, firstHint, reportEffect } from "./carry-out.ts";
 import { createFirstRequest, endingTheWait, type SessionRequests } from "./first-request.ts";
+import { rehearseCall } from "./rehearsal.ts";
 import { createSessionRequests } from "./requests.ts";
 import { createRest, sinceRest } from "./rest.ts";
 import { createSignInRequests, openSessionAuth } from "./sign-ins.ts";
@@ -153,7 +154,19 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     },
   });
   // What ends a rest is a call that is near, as a rule.
-  const preload = preloadTransports(supervisor, facts.rested === undefined ? PRELOAD_MS : PRELOAD_SOON_MS);
+  const rehearse = (): Promise<void> =>
+    rehearseCall({
+      cwd,
+      npxCacheFile: npxCacheFile(agentDir),
+      settings,
+      log,
+      results,
+      signal: lifetime.signal,
+    });
+  const preload = preloadTransports(supervisor, {
+    ms: facts.rested === undefined ? PRELOAD_MS : PRELOAD_SOON_MS,
+    rehearse,
+  });
   const notice = { supervisor, catalog, log, emit, signal: lifetime.signal };
   const carryOut = createPlanCarrier(current, {
     cwd,
@@ -299,15 +312,23 @@ const sha256Hex = (text: string): string => createHash("sha256").update(text).di
  * does not wait for that, and, for a shared server, which may run already, while Pi's first request is being prepared. A file
  * that cannot be loaded is reported when a server is connected.
  */
-function preloadTransports(supervisor: Pick<Supervisor, "servers" | "connectsShared">, ms: number) {
+function preloadTransports(
+  supervisor: Pick<Supervisor, "servers" | "connectsShared">,
+  { ms, rehearse }: { ms: number; rehearse: () => Promise<void> },
+) {
   const load = async () => {
     await import("../transports/transports.ts");
     return import("../transports/stdio/stdio.ts");
   };
   const timer = setTimeout(() => {
-    if (supervisor.servers.length === 0) return;
+    const { servers } = supervisor;
+    if (servers.length === 0) return;
+    // Where a server has connected the code has run.
+    const isFirst = servers.every(({ phase }) => phase === "idle" || phase === "disabled");
+    const runsHere = servers.some(({ definition }) => definition.target.kind === "stdio");
     load()
       .then(({ preload }) => preload())
+      .then(isFirst && runsHere ? rehearse : undefined)
       .catch(() => undefined);
   }, ms);
   timer.unref();

@@ -154,7 +154,7 @@ function spawnTurn(): Promise<unknown> {
 /** How the process of a server is started: by this worker, or by the hub if sessions share the server. */
 async function starterOf(launch: Launch, options: ConnectOptions): Promise<() => ServerProcess> {
   const own = (): ServerProcess => spawnServer(launch);
-  if (!options.hub) return own;
+  if (!options.hub) return options.start ?? own;
   const { sharedStarter } = await import("./shared.ts");
   return (await sharedStarter(launch, options, options.hub)) ?? own;
 }
