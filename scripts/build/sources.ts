@@ -122,12 +122,12 @@ export const withoutKeyWords: Plugin = {
 
 const LIMITS_IMPORT = /^import \{ LIMITS \} from "[^"]+";\n/m;
 
-/** A module's text with numbers in the place of the limits that it names. */
+/** A module's text with numbers, or a list of them, in the place of the limits that it names. */
 function withPlainLimits(text: string): string {
   const limits = new Map(Object.entries<unknown>(LIMITS));
   const plain = text.replace(/\bLIMITS\.(\w+)/g, (named, key: string) => {
     const limit = limits.get(key);
-    return typeof limit === "number" ? `(${limit})` : named;
+    return limit === undefined ? named : `(${JSON.stringify(limit)})`;
   });
   const without = plain.replace(LIMITS_IMPORT, "");
   return /\bLIMITS\b/.test(without) ? plain : without;

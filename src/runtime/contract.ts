@@ -67,8 +67,8 @@ export interface Resting {
   over: Promise<void>;
   /** Whether a file of the configuration is no longer what it was when the session began. */
   isEdited: () => Promise<boolean>;
-  /** `SessionFacts.rested` */
-  traces: string;
+  /** `SessionFacts.rested`. Absent: main was told nothing, which the worker will tell. */
+  traces?: string;
 }
 
 export interface RuntimeOptions {

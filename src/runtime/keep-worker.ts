@@ -24,11 +24,17 @@ type AfterCrash =
   /** `count`: the counted crashes of the last minute. */
   | { action: "give-up"; count: number; recent: readonly PastCrash[] };
 
+/** By name: the build puts the numbers there, and main loads no table of limits. */
+const PATIENCE: CrashPolicy = {
+  respawnMs: LIMITS.respawnMs,
+  respawnsAMinute: LIMITS.respawnsAMinute,
+};
+
 /** `crashes`: all that are remembered, the newest last. */
 export function afterCrash(
   crashes: readonly PastCrash[],
   now: number,
-  { respawnMs, respawnsAMinute }: CrashPolicy = LIMITS,
+  { respawnMs, respawnsAMinute }: CrashPolicy = PATIENCE,
 ): AfterCrash {
   const recent = crashes.filter(({ at }) => now - at < MINUTE_MS);
   const count = recent.filter(({ isCounted }) => isCounted).length;
@@ -278,7 +284,7 @@ class Keeper {
   /** Answers whether no other worker is started. */
   #startOrGiveUp({ reason }: WorkerEnd, isCounted: boolean): boolean {
     const now = performance.now();
-    const policy = { ...LIMITS, ...this.#options.limits };
+    const policy = { ...PATIENCE, ...this.#options.limits };
     const decided = afterCrash([...this.#crashes, { at: now, isCounted }], now, policy);
     this.#crashes = decided.recent;
     if (decided.action === "give-up") {

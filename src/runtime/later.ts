@@ -27,13 +27,14 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
     if (await isNeedless()) return undefined;
     const isUnseen = isStopped;
     // Of the worker that follows a crash nobody wants to hear again what has changed since the rest.
-    let since = resting && { rested: resting.traces };
+    const rested = resting?.traces;
+    let since = rested === undefined ? undefined : { rested };
     const facts: RuntimeOptions["facts"] = () => {
       const all = { ...options.facts(), ...since, ...(isUnseen && { onDemand: true }) };
       since = undefined;
       return all;
     };
-    const runtime = startRuntime({ ...options, hasRested: resting !== undefined, facts });
+    const runtime = startRuntime({ ...options, hasRested: rested !== undefined, facts });
     resting = undefined;
     if (isUnseen)
       await runtime.ask("status", {}, AbortSignal.timeout(LIMITS.shutdownMs)).catch(() => undefined);

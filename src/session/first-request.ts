@@ -4,19 +4,18 @@
  * for the worker only where nobody else knows the answer, and within limits.
  */
 
-import { homedir } from "node:os";
-import { join } from "node:path";
 import { type Catalog, holdsToolsOf } from "../catalog/catalog.ts";
-import { type CatalogStore, snapshotIsOlder } from "../catalog/store.ts";
+import type { CatalogStore } from "../catalog/store.ts";
 import type { AddedMessage, Pi, PiContext } from "../pi/api.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
 import type { ServerStatus } from "../shared/protocol/session.ts";
-import { PROJECT_FILES, type SnapshotKey, type SnapshotServer } from "../shared/snapshot/contract.ts";
+import type { SnapshotServer } from "../shared/snapshot/contract.ts";
 import type { DirectRule } from "../tools/book.ts";
 import { type DeclaredTool, declaredTools, OFF_ENTRY, serverByName } from "../tools/branch.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import type { Planned, SearchTools } from "../tools/tools.ts";
+import type { SnapshotOptions } from "./rest.ts";
 import {
   planWithin,
   type Running,
@@ -26,10 +25,7 @@ import {
   type WhileRunning,
 } from "./running.ts";
 
-interface AwaitDirectOptions {
-  agentDir: string;
-  /** Names the snapshot that the session shows. */
-  key: () => SnapshotKey;
+interface AwaitDirectOptions extends SnapshotOptions {
   store: CatalogStore;
   registrar: Pick<Registrar, "follow">;
   direct: DirectRule;
@@ -49,26 +45,6 @@ export const isLearning = (
     ? state !== "disabled" && !holdsToolsOf(catalog(), name)
     : state === "connecting" || state === "idle";
 
-/** The user's and the project's own files, and every other file that the snapshot was made of. */
-const configFiles = ({ agentDir, key, store }: AwaitDirectOptions): string[] => [
-  join(agentDir, "mcp.json"),
-  join(homedir(), ".config", "mcp", "mcp.json"),
-  ...PROJECT_FILES.map((file) => join(key().cwd, file)),
-  ...store.current().settings.files,
-];
-
-/** Whether the plan is sure to name the same servers as the snapshot. */
-function snapshotIsSure(pi: Pi, options: AwaitDirectOptions): boolean {
-  const { agentDir, key, store } = options;
-  if (store.checksum() === undefined) return false;
-  const { servers } = store.current();
-  // Only the plan says whether a project's server may still run, and how other extensions define their servers.
-  if (servers.some(({ project }) => project)) return false;
-  const known = new Set(servers.map(({ name }) => name));
-  if (pi.getMcpServers().some(({ name }) => !known.has(name))) return false;
-  return !snapshotIsOlder(agentDir, key(), configFiles(options));
-}
-
 /**
  * Waits for the plan if the snapshot is not sure, then for the servers whose direct tools are unknown. A server that fails
  * is connected again after each turn: it is waited for once, and its direct tools come with their catalog.
@@ -76,8 +52,9 @@ function snapshotIsSure(pi: Pi, options: AwaitDirectOptions): boolean {
 async function awaitDirectTools(pi: Pi, options: AwaitDirectOptions): Promise<void> {
   const { store, registrar, direct, running, waits } = options;
   const endsAt = performance.now() + waits.directWaitMs;
-  if (running()?.settings === undefined && !snapshotIsSure(pi, options)) {
-    await planWithin(running, waits.directWaitMs);
+  if (running()?.settings === undefined) {
+    const { snapshotIsSure } = await import("./rest.ts");
+    if (!snapshotIsSure(pi, options)) await planWithin(running, waits.directWaitMs);
   }
   const session = running();
   if (!session) return;
@@ -100,7 +77,7 @@ async function awaitDirectTools(pi: Pi, options: AwaitDirectOptions): Promise<vo
 interface RestoreOptions {
   store: Pick<CatalogStore, "current">;
   registrar: Pick<Registrar, "follow" | "restore" | "withdrawActive" | "withdrawAll">;
-  running: WhileRunning<SessionState>;
+  running: WhileRunning<SessionState & Pick<Running, "runtime">>;
   waits: Pick<SessionWaits, "directWaitMs">;
 }
 
@@ -138,6 +115,7 @@ async function restoreBranch(
   const restore = (): number => registrar.restore(store.current(), { declared, serverOf });
   if (restore() > 0) {
     // Only the plan knows the servers of the other tools.
+    running()?.runtime.post("ping", {});
     await planWithin(running, waits.directWaitMs);
     if (!running()) return;
     restore();

@@ -185,7 +185,10 @@ export function createParts(
     servers: () => [
       ...new Set([...serversOf(running()), ...store.current().servers].map(({ name }) => name)),
     ],
-    planned: () => planWithin(running, waits.searchWaitMs),
+    planned: () => {
+      running()?.runtime.post("ping", {});
+      return planWithin(running, waits.searchWaitMs);
+    },
   });
   return {
     ...shared,

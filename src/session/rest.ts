@@ -1,16 +1,21 @@
 /**
  * A session at rest: no worker runs until something needs one. Owns: whether what the worker left beside the snapshot still
- * holds, who looks at the files meanwhile, and what main is told in the place of the worker's first plan. Must not: read a
- * configuration file. Whatever does not hold, or cannot be read, starts the worker.
+ * holds, or the snapshot is sure and a program waits for the first request; who looks at the files meanwhile, and what main is told
+ * in the place of the worker's first plan. Must not: read a configuration file. Whatever does not hold, or cannot be read, starts
+ * the worker.
  */
 import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { stampOf } from "../catalog/stamp.ts";
-import { readWhole } from "../catalog/store.ts";
+import { type CatalogStore, readWhole, snapshotIsOlder } from "../catalog/store.ts";
+import type { Pi } from "../pi/api.ts";
+import { isForProgram } from "../pi/extension.ts";
 import type { Resting, RuntimeOptions } from "../runtime/contract.ts";
 import { type Files, ownFiles, REMEMBER_MS, tellUpdate } from "../runtime/files.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
 import { fileStamp, isObject } from "../shared/protocol/values.ts";
+import { PROJECT_FILES, type SnapshotKey } from "../shared/snapshot/contract.ts";
 import {
   REST_BYTES,
   REST_FILES,
@@ -28,6 +33,8 @@ const LOOK_MS = 1_000;
 const SILENT_MS = 1_000;
 /** Milliseconds without another change until an edit counts: an editor may empty or remove a file before writing it. */
 const SETTLE_MS = 350;
+/** A model that answers sooner is not asked over a network. */
+const ANSWERED_MS = 100;
 
 /** The same as `stampOf`, without holding Pi up for as long as the file system takes. Never rejects. */
 export const stampLater = (path: string): Promise<string> =>
@@ -84,7 +91,10 @@ function readRest({ path, checksum, trusted }: RestWanted): Rest | undefined {
  * Calls `onEdit` when files are no longer what they were. Files are looked at one after the other: one that never answers holds
  * one of the threads for files, of which Pi has four. An event would tell of a folder at best, and not across links and machines.
  */
-function watchFiles({ files }: Rest, { look, onEdit }: { look: typeof stampLater; onEdit: () => void }) {
+function watchFiles(
+  { files }: Pick<Rest, "files">,
+  { look, onEdit }: { look: typeof stampLater; onEdit: () => void },
+) {
   const before = files.map(([, stamp]) => stamp).join("\n");
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
@@ -156,4 +166,61 @@ export function startRest(
     isEdited,
     traces,
   };
+}
+
+export interface SnapshotOptions {
+  agentDir: string;
+  /** Names the snapshot that the session shows. */
+  key: () => SnapshotKey;
+  store: Pick<CatalogStore, "current" | "checksum">;
+}
+
+/** The user's and the project's own files, and every other file that the snapshot was made of. */
+const configFiles = ({ agentDir, key, store }: SnapshotOptions): string[] => [
+  join(agentDir, "mcp.json"),
+  join(homedir(), ".config", "mcp", "mcp.json"),
+  ...PROJECT_FILES.map((file) => join(key().cwd, file)),
+  ...store.current().settings.files,
+];
+
+/** Whether the plan is sure to name the same servers as the snapshot. */
+export function snapshotIsSure(pi: Pi, options: SnapshotOptions): boolean {
+  const { agentDir, key, store } = options;
+  if (store.checksum() === undefined) return false;
+  const { servers } = store.current();
+  // Only the plan says whether a project's server may still run, and how other extensions define their servers.
+  if (servers.some(({ project }) => project)) return false;
+  const known = new Set(servers.map(({ name }) => name));
+  if (pi.getMcpServers().some(({ name }) => !known.has(name))) return false;
+  return !snapshotIsOlder(agentDir, key(), configFiles(options));
+}
+
+/** Settles a moment after the first request has left; while none does, after `LIMITS.firstRequestMs`. */
+const requestSent = (pi: Pick<Pi, "on">): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, LIMITS.firstRequestMs).unref();
+    const stop = pi.on("before_provider_request", () => {
+      stop();
+      setTimeout(resolve, ANSWERED_MS).unref();
+    });
+  });
+
+/**
+ * `RuntimeOptions.rest` of a run that a program has started, whose servers are known and are to connect: until `asked` settles, its
+ * first request has left, or a file of the configuration is edited. That request has the processor for itself, and a run that ends
+ * with the answer needs no worker. Undefined: it is no such run.
+ */
+export function restUntilSent(
+  asked: Promise<void>,
+  pi: Pi,
+  snapshot: SnapshotOptions,
+  { argv = process.argv, look = stampLater } = {},
+): Resting | undefined {
+  const isSure = isForProgram(argv) && snapshotIsSure(pi, snapshot);
+  // The first call of a shared server, which may run already, waits for the worker alone.
+  if (!isSure || snapshot.store.current().settings.shared) return undefined;
+  const files = configFiles(snapshot).map((file): Rest["files"][number] => [file, stampOf(file)]);
+  const edited = Promise.withResolvers<void>();
+  const { stop, isEdited } = watchFiles({ files }, { look, onEdit: edited.resolve });
+  return { over: Promise.race([asked, requestSent(pi), edited.promise]).then(stop), isEdited };
 }

@@ -97,12 +97,12 @@ function restOf(
   if (checksum === undefined || known.off || process.env.MCP_DIRECT_TOOLS || pi.getMcpServers().length > 0)
     return undefined;
   const path = restPath(snapshotPath(known.agentDir, key));
-  return async (asked) =>
-    (await import("./rest.ts")).startRest(
-      asked,
-      { path, checksum, trusted: known.projectTrusted },
-      { onEvent },
-    );
+  const snapshot = { agentDir: known.agentDir, key: () => key, store };
+  return async (asked) => {
+    const { startRest, restUntilSent } = await import("./rest.ts");
+    const rest = startRest(asked, { path, checksum, trusted: known.projectTrusted }, { onEvent });
+    return rest ?? restUntilSent(asked, pi, snapshot);
+  };
 }
 
 export interface StartOptions {

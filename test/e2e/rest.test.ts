@@ -6,9 +6,10 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { toolResultTexts } from "../support/model.ts";
-import type { PiHome } from "../support/pi-run.ts";
+import { type PiHome, runPrint } from "../support/pi-run.ts";
+import { processesWithMarker, waitGone } from "../support/processes.ts";
 import { dialogsOf, expectClean, live, type Opened, open, PATIENCE_MS, serversOf } from "./rpc-support.ts";
-import { call, home, searchFor } from "./support.ts";
+import { call, ENTRY, fixtureServer, home, model, readLog, searchFor } from "./support.ts";
 
 /** The names of the process's threads that are workers of this package. */
 async function workersOf({ rpc }: Opened): Promise<string[]> {
@@ -146,4 +147,35 @@ describe.skipIf(process.platform !== "linux")("a session whose lazy servers are 
     await expect.poll(() => workersOf(next), { timeout: PATIENCE_MS }).not.toEqual([]);
     expect((await next.ask("s__work")).argv).toEqual([]);
   });
+});
+
+test("pi -p with an eager server that is known: answered at once -> no worker and no server; later -> both, and they are gone at the end", async () => {
+  const at = await home({});
+  const RECORD = join(at.dir, "record");
+  const s = { ...fixtureServer("counts.mjs", { RECORD }), lifecycle: "eager" };
+  await at.writeMcp({ mcpServers: { s } });
+  const starts = async (): Promise<number> =>
+    (await readFile(RECORD, "utf8").catch(() => "")).split("\n").filter((line) => line === "start").length;
+  const workers = async (): Promise<number> =>
+    (await readLog(at)).match(/connection#\d+.* started$/gm)?.length ?? 0;
+  const snapshots = () => readdir(join(at.agentDir, "mcp-snapshots")).catch(() => []);
+  const first = await open({ at });
+  await expect.poll(snapshots, { timeout: PATIENCE_MS }).not.toEqual([]);
+  await first.rpc.stop();
+  expect(await starts()).toBe(1);
+  const runAnswered = async (answer: () => Promise<{ text: string }>) => {
+    const scripted = await model([answer]);
+    const run = await runPrint({ home: at, model: scripted, extensions: [ENTRY], prompt: "go" });
+    expect(run).toMatchObject({ code: 0, stdout: "ok\n", stderr: "" });
+    // ToolSearch is declared, whoever starts later.
+    expect(JSON.stringify(scripted.requests[0])).toContain("ToolSearch");
+  };
+  await runAnswered(async () => ({ text: "ok" }));
+  expect([await starts(), await workers()]).toEqual([1, 1]);
+  await runAnswered(async () => {
+    await expect.poll(starts, { timeout: PATIENCE_MS }).toBe(2);
+    return { text: "ok" };
+  });
+  expect(await workers()).toBe(2);
+  expect(await waitGone((await processesWithMarker(at.dir)).map(({ pid }) => pid))).toEqual([]);
 });

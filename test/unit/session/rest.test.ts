@@ -5,14 +5,18 @@ import { mkdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { snapshotPath } from "../../../src/catalog/store.ts";
 import type { Resting } from "../../../src/runtime/contract.ts";
 import { createFiles } from "../../../src/runtime/files.ts";
-import { stampLater, startRest } from "../../../src/session/rest.ts";
+import { restUntilSent, stampLater, startRest } from "../../../src/session/rest.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
-import { DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/session.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/session.ts";
 import { fileStamp } from "../../../src/shared/protocol/values.ts";
 import { REST_BYTES, REST_MS, type Rest, restPlace } from "../../../src/shared/snapshot/rest.ts";
+import { makeCatalog } from "../make-catalog.ts";
+import { createRecordingPi } from "../recording-pi.ts";
 import { makeStatus } from "../server-status.ts";
 import { tempFolder } from "../temp-folder.ts";
 
@@ -205,5 +209,96 @@ describe("startRest", () => {
         ]),
   ])("the file is %s -> a worker at once", async (_what, prepare) => {
     expect(await (await rest({}, prepare)).ended).toBeUndefined();
+  });
+});
+
+describe("restUntilSent", () => {
+  const PRINT = ["pi", "-p", "go on"];
+
+  /** A run of a program, beside a snapshot that is younger than every file of the configuration. */
+  async function run(more: { settings?: Partial<CatalogSettings>; project?: true; argv?: string[] } = {}) {
+    const folder = await tempFolder();
+    const [agentDir, cwd] = [join(folder, "agent"), join(folder, "project")];
+    const key = { cwd, configFile: undefined, only: undefined, off: undefined };
+    await mkdir(join(agentDir, "mcp-snapshots"), { recursive: true });
+    await mkdir(cwd);
+    await writeFile(join(agentDir, "mcp.json"), "{}");
+    await writeFile(snapshotPath(agentDir, key), "");
+    const catalog = makeCatalog(
+      [{ name: "s", tools: [{ tool: "work" }], ...(more.project && { project: true }) }],
+      more.settings,
+    );
+    const store = { checksum: (): number | undefined => 7, current: () => catalog };
+    const pi = createRecordingPi();
+    const asked = Promise.withResolvers<void>();
+    const begin = () =>
+      restUntilSent(asked.promise, pi, { agentDir, key: () => key, store }, { argv: more.argv ?? PRINT });
+    return { agentDir, cwd, pi, ask: asked.resolve, begin };
+  }
+
+  const isOver = async (resting: Resting | undefined): Promise<boolean> => {
+    let over = false;
+    void resting?.over.then(() => {
+      over = true;
+    });
+    await Promise.resolve();
+    await Promise.resolve();
+    await Promise.resolve();
+    return over;
+  };
+
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test("the first request leaves -> a moment more; what main is told is left to the worker", async () => {
+    const at = await run();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const resting = at.begin();
+    expect(resting?.traces).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(150);
+    at.pi.happens("before_provider_request");
+    await vi.advanceTimersByTimeAsync(90);
+    expect(await isOver(resting)).toBe(false);
+    await vi.advanceTimersByTimeAsync(10);
+    expect(await isOver(resting)).toBe(true);
+  });
+
+  test("no request leaves -> not for long; somebody asks -> at once", async () => {
+    const [alone, wanted] = [await run(), await run()];
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const [first, second] = [alone.begin(), wanted.begin()];
+    wanted.ask();
+    expect([await isOver(first), await isOver(second)]).toEqual([false, true]);
+    await vi.advanceTimersByTimeAsync(LIMITS.firstRequestMs);
+    expect(await isOver(first)).toBe(true);
+  });
+
+  test.each([
+    ["the user's file", (at: { agentDir: string }) => join(at.agentDir, "mcp.json")],
+    ["a file of the project that was not there", (at: { cwd: string }) => join(at.cwd, ".mcp.json")],
+  ])("%s is written, with an old date -> seen after the rest as well", async (_what, path) => {
+    const at = await run();
+    const resting = at.begin();
+    expect(await resting?.isEdited()).toBe(false);
+    await writeFile(path(at), '{"mcpServers":{}}');
+    await utimes(path(at), 1, 1);
+    at.ask();
+    await resting?.over;
+    expect(await resting?.isEdited()).toBe(true);
+  });
+
+  test.each<[string, Parameters<typeof run>[0]]>([
+    ["a person types", { argv: ["pi"] }],
+    ["a server of the project, which only the plan can let run", { project: true }],
+    ["servers that sessions share", { settings: { shared: true } }],
+  ])("%s -> a worker at once", async (_what, more) => {
+    expect((await run(more)).begin()).toBeUndefined();
+  });
+
+  test("a file is younger than the snapshot -> a worker at once", async () => {
+    const at = await run();
+    await utimes(join(at.agentDir, "mcp.json"), 2 ** 31, 2 ** 31);
+    expect(at.begin()).toBeUndefined();
   });
 });
