@@ -19,7 +19,11 @@ import {
 
 // Loaded by a prompt whose clock stands still.
 beforeAll(() =>
-  Promise.all([import("../../../src/tools/told.ts"), import("../../../src/tools/arguments.ts")]),
+  Promise.all([
+    import("../../../src/session/rest.ts"),
+    import("../../../src/tools/told.ts"),
+    import("../../../src/tools/arguments.ts"),
+  ]),
 );
 afterEach(() => {
   vi.useRealTimers();
