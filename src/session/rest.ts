@@ -1,6 +1,6 @@
 /**
  * A session at rest: no worker runs until something needs one. Owns: whether what the worker left beside the snapshot still
- * holds, or the snapshot is sure and a program waits for the first request; who looks at the files meanwhile, and what main is told
+ * holds, or the snapshot is sure and a run waits for its first request; who looks at the files meanwhile, and what main is told
  * in the place of the worker's first plan. Must not: read a configuration file. Whatever does not hold, or cannot be read, starts
  * the worker.
  */
@@ -206,9 +206,9 @@ const requestSent = (pi: Pick<Pi, "on">): Promise<void> =>
   });
 
 /**
- * `RuntimeOptions.rest` of a run that a program has started, whose servers are known and are to connect: until `asked` settles, its
- * first request has left, or a file of the configuration is edited. That request has the processor for itself, and a run that ends
- * with the answer needs no worker. Undefined: it is no such run.
+ * `RuntimeOptions.rest` of a run whose prompt is on the command line, and whose servers are known and are to connect: until `asked`
+ * settles, its first request has left, or a file of the configuration is edited. That request has the processor for itself, and a
+ * run that ends with the answer needs no worker. Undefined: it is no such run.
  */
 export function restUntilSent(
   asked: Promise<void>,
@@ -216,7 +216,8 @@ export function restUntilSent(
   snapshot: SnapshotOptions,
   { argv = process.argv, look = stampLater } = {},
 ): Resting | undefined {
-  const isSure = isForProgram(argv) && snapshotIsSure(pi, snapshot);
+  // Over RPC nobody knows when the first prompt comes.
+  const isSure = isForProgram(argv) && !argv.includes("rpc") && snapshotIsSure(pi, snapshot);
   // The first call of a shared server, which may run already, waits for the worker alone.
   if (!isSure || snapshot.store.current().settings.shared) return undefined;
   const files = configFiles(snapshot).map((file): Rest["files"][number] => [file, stampOf(file)]);

@@ -215,7 +215,7 @@ describe("startRest", () => {
 describe("restUntilSent", () => {
   const PRINT = ["pi", "-p", "go on"];
 
-  /** A run of a program, beside a snapshot that is younger than every file of the configuration. */
+  /** A run with its prompt, beside a snapshot that is younger than every file of the configuration. */
   async function run(more: { settings?: Partial<CatalogSettings>; project?: true; argv?: string[] } = {}) {
     const folder = await tempFolder();
     const [agentDir, cwd] = [join(folder, "agent"), join(folder, "project")];
@@ -290,6 +290,7 @@ describe("restUntilSent", () => {
 
   test.each<[string, Parameters<typeof run>[0]]>([
     ["a person types", { argv: ["pi"] }],
+    ["a program sends its prompts later", { argv: ["pi", "--mode", "rpc"] }],
     ["a server of the project, which only the plan can let run", { project: true }],
     ["servers that sessions share", { settings: { shared: true } }],
   ])("%s -> a worker at once", async (_what, more) => {

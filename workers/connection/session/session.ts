@@ -153,7 +153,6 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       emit({ type: "notice", text, level: "warning" });
     },
   });
-  // What ends a rest is a call that is near, as a rule.
   const rehearse = (): Promise<void> =>
     rehearseCall({
       cwd,
@@ -164,6 +163,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       signal: lifetime.signal,
     });
   const preload = preloadTransports(supervisor, {
+    // What ends a rest is a call that is near, as a rule.
     ms: facts.rested === undefined ? PRELOAD_MS : PRELOAD_SOON_MS,
     rehearse,
   });
@@ -320,15 +320,15 @@ function preloadTransports(
     await import("../transports/transports.ts");
     return import("../transports/stdio/stdio.ts");
   };
+  /** Where a server connects the code runs anyway, and a call may wait for it. */
+  const isUseful = (): boolean =>
+    supervisor.servers.every(({ phase }) => phase === "idle" || phase === "disabled") &&
+    supervisor.servers.some(({ definition }) => definition.target.kind === "stdio");
   const timer = setTimeout(() => {
-    const { servers } = supervisor;
-    if (servers.length === 0) return;
-    // Where a server has connected the code has run.
-    const isFirst = servers.every(({ phase }) => phase === "idle" || phase === "disabled");
-    const runsHere = servers.some(({ definition }) => definition.target.kind === "stdio");
+    if (supervisor.servers.length === 0) return;
     load()
       .then(({ preload }) => preload())
-      .then(isFirst && runsHere ? rehearse : undefined)
+      .then(() => (isUseful() ? rehearse() : undefined))
       .catch(() => undefined);
   }, ms);
   timer.unref();
