@@ -68,8 +68,9 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
     ask: async (method, params, signal) => (await ready()).ask(method, params, signal),
     post: (method, params) => {
       if (!OF_WORKER.includes(method)) wake();
-      // A `ping` only wakes.
-      if (isAsked && method !== "ping") quietly((runtime) => runtime.post(method, params));
+      // A `ping` only wakes. A worker that starts while the first request is prepared leaves the processor to it.
+      if (method === "firstRequest" || (isAsked && method !== "ping"))
+        quietly((runtime) => runtime.post(method, params));
     },
     log: (level, message) => quietly((runtime) => runtime.log(level, message)),
     isBehind,

@@ -23,6 +23,7 @@ import {
   type SessionWaits,
   serversOf,
   type WhileRunning,
+  wakeUnplanned,
 } from "./running.ts";
 
 interface AwaitDirectOptions extends SnapshotOptions {
@@ -115,7 +116,7 @@ async function restoreBranch(
   const restore = (): number => registrar.restore(store.current(), { declared, serverOf });
   if (restore() > 0) {
     // Only the plan knows the servers of the other tools.
-    running()?.runtime.post("ping", {});
+    wakeUnplanned(running);
     await planWithin(running, waits.directWaitMs);
     if (!running()) return;
     restore();

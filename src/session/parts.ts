@@ -26,6 +26,7 @@ import {
   type SessionWaits,
   serversOf,
   type WhileRunning,
+  wakeUnplanned,
   within,
 } from "./running.ts";
 
@@ -186,7 +187,7 @@ export function createParts(
       ...new Set([...serversOf(running()), ...store.current().servers].map(({ name }) => name)),
     ],
     planned: () => {
-      running()?.runtime.post("ping", {});
+      wakeUnplanned(running);
       return planWithin(running, waits.searchWaitMs);
     },
   });

@@ -10,7 +10,6 @@ import { dirname, join } from "node:path";
 import { stampOf } from "../catalog/stamp.ts";
 import { type CatalogStore, readWhole, snapshotIsOlder } from "../catalog/store.ts";
 import type { Pi } from "../pi/api.ts";
-import { isForProgram } from "../pi/extension.ts";
 import type { Resting, RuntimeOptions } from "../runtime/contract.ts";
 import { type Files, ownFiles, REMEMBER_MS, tellUpdate } from "../runtime/files.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
@@ -207,21 +206,25 @@ const requestSent = (pi: Pick<Pi, "on">): Promise<void> =>
 
 /**
  * `RuntimeOptions.rest` of a run whose prompt is on the command line, and whose servers are known and are to connect: until `asked`
- * settles, its first request has left, or a file of the configuration is edited. That request has the processor for itself, and a
- * run that ends with the answer needs no worker. Undefined: it is no such run.
+ * settles, or its first request has left. That request has the processor for itself, and a run that ends with the answer needs no
+ * worker. `path`: of the `Rest`. Undefined: it is no such run.
  */
 export function restUntilSent(
   asked: Promise<void>,
   pi: Pi,
-  snapshot: SnapshotOptions,
-  { argv = process.argv, look = stampLater } = {},
+  { mode, path, ...snapshot }: SnapshotOptions & { mode: string; path: string },
 ): Resting | undefined {
   // Over RPC nobody knows when the first prompt comes.
-  const isSure = isForProgram(argv) && !argv.includes("rpc") && snapshotIsSure(pi, snapshot);
+  if (mode !== "print" && mode !== "json") return undefined;
+  const { agentDir: _, key, store } = snapshot;
+  // A `Rest` that does not hold, and a file of the project, which may be trusted by now, are the worker's to judge.
+  const judged = [path, ...PROJECT_FILES.map((file) => join(key().cwd, file))];
+  if (judged.some((file) => stampOf(file) !== "") || !snapshotIsSure(pi, snapshot)) return undefined;
   // The first call of a shared server, which may run already, waits for the worker alone.
-  if (!isSure || snapshot.store.current().settings.shared) return undefined;
+  if (store.current().settings.shared) return undefined;
   const files = configFiles(snapshot).map((file): Rest["files"][number] => [file, stampOf(file)]);
-  const edited = Promise.withResolvers<void>();
-  const { stop, isEdited } = watchFiles({ files }, { look, onEdit: edited.resolve });
-  return { over: Promise.race([asked, requestSent(pi), edited.promise]).then(stop), isEdited };
+  const { stop, isEdited } = watchFiles({ files }, { look: stampLater, onEdit: () => undefined });
+  // The rest is over before a look at the files would be due: what counts is what they are at its end.
+  stop();
+  return { over: Promise.race([asked, requestSent(pi)]), isEdited };
 }

@@ -63,6 +63,12 @@ export async function planWithin(
   if (session) await within(session.planned.promise, ms);
 }
 
+/** Before a wait for the plan: starts a worker that waits for the first request. */
+export function wakeUnplanned(running: WhileRunning<Pick<Running, "settings" | "runtime">>): void {
+  const session = running();
+  if (session?.settings === undefined) session?.runtime.post("ping", {});
+}
+
 export const serversOf = (session: Pick<SessionState, "statuses"> | undefined): ServerStatus[] => [
   ...(session?.statuses.values() ?? []),
 ];

@@ -90,6 +90,7 @@ export const startFacts = (pi: Pi, ctx: PiContext, agentDir: string, isFork: boo
 /** Undefined: what only the worker knows of this session may differ from what it left, so it starts at once. */
 function restOf(
   pi: Pi,
+  ctx: Pick<PiContext, "mode">,
   { known, store, key }: Pick<StartOptions, "known" | "store" | "key">,
   onEvent: RuntimeOptions["onEvent"],
 ): RuntimeOptions["rest"] {
@@ -97,11 +98,11 @@ function restOf(
   if (checksum === undefined || known.off || process.env.MCP_DIRECT_TOOLS || pi.getMcpServers().length > 0)
     return undefined;
   const path = restPath(snapshotPath(known.agentDir, key));
-  const snapshot = { agentDir: known.agentDir, key: () => key, store };
+  const run = { agentDir: known.agentDir, key: () => key, store, mode: ctx.mode, path };
   return async (asked) => {
     const { startRest, restUntilSent } = await import("./rest.ts");
     const rest = startRest(asked, { path, checksum, trusted: known.projectTrusted }, { onEvent });
-    return rest ?? restUntilSent(asked, pi, snapshot);
+    return rest ?? restUntilSent(asked, pi, run);
   };
 }
 
@@ -182,7 +183,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     });
   const runtime = startRuntime({
     logFile: join(known.agentDir, LOG_FILE),
-    rest: restOf(pi, options, onEvent),
+    rest: restOf(pi, ctx, options, onEvent),
     facts: () => {
       const accepted = ifCurrent()?.accepted;
       return {

@@ -152,17 +152,19 @@ describe.skipIf(process.platform !== "linux")("a session whose lazy servers are 
 test("pi -p with an eager server that is known: answered at once -> no worker and no server; later -> both, and they are gone at the end", async () => {
   const at = await home({});
   const RECORD = join(at.dir, "record");
-  const s = { ...fixtureServer("counts.mjs", { RECORD }), lifecycle: "eager" };
+  const s = fixtureServer("counts.mjs", { RECORD });
   await at.writeMcp({ mcpServers: { s } });
   const starts = async (): Promise<number> =>
     (await readFile(RECORD, "utf8").catch(() => "")).split("\n").filter((line) => line === "start").length;
   const workers = async (): Promise<number> =>
     (await readLog(at)).match(/connection#\d+.* started$/gm)?.length ?? 0;
-  const snapshots = () => readdir(join(at.agentDir, "mcp-snapshots")).catch(() => []);
   const first = await open({ at });
-  await expect.poll(snapshots, { timeout: PATIENCE_MS }).not.toEqual([]);
+  await expect.poll(() => restFiles(at), { timeout: PATIENCE_MS }).toHaveLength(1);
+  await at.writeMcp({ mcpServers: { s: { ...s, lifecycle: "eager" } } });
+  // What a session of lazy servers left does not stay.
+  await expect.poll(() => restFiles(at), { timeout: PATIENCE_MS }).toEqual([]);
   await first.rpc.stop();
-  expect(await starts()).toBe(1);
+  const begun = await starts();
   const runAnswered = async (answer: () => Promise<{ text: string }>) => {
     const scripted = await model([answer]);
     const run = await runPrint({ home: at, model: scripted, extensions: [ENTRY], prompt: "go" });
@@ -171,9 +173,9 @@ test("pi -p with an eager server that is known: answered at once -> no worker an
     expect(JSON.stringify(scripted.requests[0])).toContain("ToolSearch");
   };
   await runAnswered(async () => ({ text: "ok" }));
-  expect([await starts(), await workers()]).toEqual([1, 1]);
+  expect([await starts(), await workers()]).toEqual([begun, 1]);
   await runAnswered(async () => {
-    await expect.poll(starts, { timeout: PATIENCE_MS }).toBe(2);
+    await expect.poll(starts, { timeout: PATIENCE_MS }).toBe(begun + 1);
     return { text: "ok" };
   });
   expect(await workers()).toBe(2);

@@ -213,10 +213,8 @@ describe("startRest", () => {
 });
 
 describe("restUntilSent", () => {
-  const PRINT = ["pi", "-p", "go on"];
-
   /** A run with its prompt, beside a snapshot that is younger than every file of the configuration. */
-  async function run(more: { settings?: Partial<CatalogSettings>; project?: true; argv?: string[] } = {}) {
+  async function run(more: { settings?: Partial<CatalogSettings>; project?: true; mode?: string } = {}) {
     const folder = await tempFolder();
     const [agentDir, cwd] = [join(folder, "agent"), join(folder, "project")];
     const key = { cwd, configFile: undefined, only: undefined, off: undefined };
@@ -232,8 +230,11 @@ describe("restUntilSent", () => {
     const pi = createRecordingPi();
     const asked = Promise.withResolvers<void>();
     const begin = () =>
-      restUntilSent(asked.promise, pi, { agentDir, key: () => key, store }, { argv: more.argv ?? PRINT });
-    return { agentDir, cwd, pi, ask: asked.resolve, begin };
+      restUntilSent(asked.promise, pi, {
+        ...{ agentDir, key: () => key, store },
+        ...{ mode: more.mode ?? "print", path: join(folder, "x.rest.json") },
+      });
+    return { folder, agentDir, cwd, pi, ask: asked.resolve, begin };
   }
 
   const isOver = async (resting: Resting | undefined): Promise<boolean> => {
@@ -289,12 +290,25 @@ describe("restUntilSent", () => {
   });
 
   test.each<[string, Parameters<typeof run>[0]]>([
-    ["a person types", { argv: ["pi"] }],
-    ["a program sends its prompts later", { argv: ["pi", "--mode", "rpc"] }],
+    ["a person types", { mode: "tui" }],
+    ["a program sends its prompts later", { mode: "rpc" }],
     ["a server of the project, which only the plan can let run", { project: true }],
     ["servers that sessions share", { settings: { shared: true } }],
   ])("%s -> a worker at once", async (_what, more) => {
     expect((await run(more)).begin()).toBeUndefined();
+  });
+
+  test.each([
+    ["a `Rest` that does not hold", (at: { folder: string }) => join(at.folder, "x.rest.json")],
+    [
+      "a file of the project, which may be trusted by now",
+      (at: { cwd: string }) => join(at.cwd, ".mcp.json"),
+    ],
+  ])("%s, older than the snapshot -> a worker at once", async (_what, path) => {
+    const at = await run();
+    await writeFile(path(at), "{}");
+    await utimes(path(at), 1, 1);
+    expect(at.begin()).toBeUndefined();
   });
 
   test("a file is younger than the snapshot -> a worker at once", async () => {

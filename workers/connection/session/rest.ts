@@ -14,7 +14,7 @@ import {
   type Rest,
   restPlace,
 } from "../../../src/shared/snapshot/rest.ts";
-import { writeFileAtomic } from "../../shared/files/file-system.ts";
+import { nodeFiles, writeFileAtomic } from "../../shared/files/file-system.ts";
 import type { Log } from "../../shared/log.ts";
 import { catalogSettings } from "../catalog/publish.ts";
 import type { RunningConfiguration } from "../config/config.ts";
@@ -91,7 +91,13 @@ export function createRest(options: RestOptions): (checksum: number) => Promise<
   const keep = async (checksum: number): Promise<void> => {
     const running = await options.started();
     const servers = options.servers();
-    if (facts.onDemand || !mayRest(facts, servers, running)) return;
+    if (facts.onDemand) return;
+    if (!mayRest(facts, servers, running)) {
+      // One of before would only be refused, and a run that could wait for its first request could not.
+      await nodeFiles.remove(restPath(options.snapshotPath()));
+      kept = "";
+      return;
+    }
     const { applied, now } = running;
     const files = await running.confirmed();
     // An edit that has come meanwhile makes another plan, which comes here again.

@@ -323,7 +323,7 @@ function preloadTransports(
   /** Where a server connects the code runs anyway, and a call may wait for it. */
   const isUseful = (): boolean =>
     supervisor.servers.every(({ phase }) => phase === "idle" || phase === "disabled") &&
-    supervisor.servers.some(({ definition }) => definition.target.kind === "stdio");
+    supervisor.servers.some(({ definition: { enabled, target } }) => enabled && target.kind === "stdio");
   const timer = setTimeout(() => {
     if (supervisor.servers.length === 0) return;
     load()
