@@ -17,13 +17,13 @@ import type { Registrar } from "../tools/registrar.ts";
 import type { Planned, SearchTools } from "../tools/tools.ts";
 import type { SnapshotOptions } from "./rest.ts";
 import {
+  askedPlanWithin,
   planWithin,
   type Running,
   type SessionState,
   type SessionWaits,
   serversOf,
   type WhileRunning,
-  wakeUnplanned,
 } from "./running.ts";
 
 interface AwaitDirectOptions extends SnapshotOptions {
@@ -116,8 +116,7 @@ async function restoreBranch(
   const restore = (): number => registrar.restore(store.current(), { declared, serverOf });
   if (restore() > 0) {
     // Only the plan knows the servers of the other tools.
-    wakeUnplanned(running);
-    await planWithin(running, waits.directWaitMs);
+    await askedPlanWithin(running, waits.directWaitMs);
     if (!running()) return;
     restore();
   }

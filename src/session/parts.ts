@@ -21,12 +21,11 @@ import { createResourceMentions } from "../ui/resources/resources.ts";
 import { createSessionCalls, type SessionCalls } from "./calls.ts";
 import { createFirstRequest, isLearning } from "./first-request.ts";
 import {
-  planWithin,
+  askedPlanWithin,
   type Running,
   type SessionWaits,
   serversOf,
   type WhileRunning,
-  wakeUnplanned,
   within,
 } from "./running.ts";
 
@@ -186,10 +185,7 @@ export function createParts(
     servers: () => [
       ...new Set([...serversOf(running()), ...store.current().servers].map(({ name }) => name)),
     ],
-    planned: () => {
-      wakeUnplanned(running);
-      return planWithin(running, waits.searchWaitMs);
-    },
+    planned: () => askedPlanWithin(running, waits.searchWaitMs),
   });
   return {
     ...shared,

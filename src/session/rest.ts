@@ -87,16 +87,11 @@ function readRest({ path, checksum, trusted }: RestWanted): Rest | undefined {
 }
 
 /**
- * Calls `onEdit` when files are no longer what they were. Files are looked at one after the other: one that never answers holds
- * one of the threads for files, of which Pi has four. An event would tell of a folder at best, and not across links and machines.
+ * Looks at files that had these stamps. Files are looked at one after the other: one that never answers holds one of the threads
+ * for files, of which Pi has four.
  */
-function watchFiles(
-  { files }: Pick<Rest, "files">,
-  { look, onEdit }: { look: typeof stampLater; onEdit: () => void },
-) {
+function looksAt(files: Rest["files"], look: typeof stampLater) {
   const before = files.map(([, stamp]) => stamp).join("\n");
-  let timer: NodeJS.Timeout | undefined;
-  let isOver = false;
   /** The look that goes on, or the last one. */
   let last: Promise<string> = Promise.resolve(before);
   const lookOnce = async (): Promise<string> => {
@@ -108,6 +103,28 @@ function watchFiles(
     last = last.then(lookOnce);
     return last;
   };
+  return {
+    before,
+    lookAll,
+    isEdited: async (): Promise<boolean> => {
+      const late = Promise.withResolvers<true>();
+      const limit = setTimeout(late.resolve, SILENT_MS, true);
+      try {
+        return await Promise.race([lookAll().then((now) => now !== before), late.promise]);
+      } finally {
+        clearTimeout(limit);
+      }
+    },
+  };
+}
+
+/**
+ * Calls `onEdit` when files are no longer what they were, until the function that it answers is called. An event would tell of a
+ * folder at best, and not across links and machines.
+ */
+function watchFiles({ before, lookAll }: ReturnType<typeof looksAt>, onEdit: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
   /** `seen`: what the look before has found. */
   const watch = (seen: string, ms: number): void => {
     if (isOver) return;
@@ -120,20 +137,9 @@ function watchFiles(
   };
   // What changed before the first look.
   watch(before, SETTLE_MS);
-  return {
-    stop: (): void => {
-      isOver = true;
-      clearTimeout(timer);
-    },
-    isEdited: async (): Promise<boolean> => {
-      const late = Promise.withResolvers<true>();
-      const limit = setTimeout(late.resolve, SILENT_MS, true);
-      try {
-        return await Promise.race([lookAll().then((now) => now !== before), late.promise]);
-      } finally {
-        clearTimeout(limit);
-      }
-    },
+  return () => {
+    isOver = true;
+    clearTimeout(timer);
   };
 }
 
@@ -155,14 +161,15 @@ export function startRest(
   // Without the copy, only a session whose package was updated meanwhile lacks its worker.
   files.remember(dirname(dirname(wanted.path)), rememberMs).catch(() => undefined);
   const edited = Promise.withResolvers<void>();
-  const { stop, isEdited } = watchFiles(rest, { look, onEdit: edited.resolve });
+  const looks = looksAt(rest.files, look);
+  const stop = watchFiles(looks, edited.resolve);
   const over = Promise.race([asked, edited.promise]).then(() => {
     clearTimeout(timer);
     stop();
   });
   return {
     over,
-    isEdited,
+    isEdited: looks.isEdited,
     traces,
   };
 }
@@ -223,8 +230,7 @@ export function restUntilSent(
   // The first call of a shared server, which may run already, waits for the worker alone.
   if (store.current().settings.shared) return undefined;
   const files = configFiles(snapshot).map((file): Rest["files"][number] => [file, stampOf(file)]);
-  const { stop, isEdited } = watchFiles({ files }, { look: stampLater, onEdit: () => undefined });
-  // The rest is over before a look at the files would be due: what counts is what they are at its end.
-  stop();
+  // The rest is over before a second look would be due: what counts is what the files are at its end.
+  const { isEdited } = looksAt(files, stampLater);
   return { over: Promise.race([asked, requestSent(pi)]), isEdited };
 }

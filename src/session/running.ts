@@ -63,10 +63,14 @@ export async function planWithin(
   if (session) await within(session.planned.promise, ms);
 }
 
-/** Before a wait for the plan: starts a worker that waits for the first request. */
-export function wakeUnplanned(running: WhileRunning<Pick<Running, "settings" | "runtime">>): void {
+/** Waits as `planWithin` does. A worker that would start behind the first request starts at once. */
+export function askedPlanWithin(
+  running: WhileRunning<Pick<Running, "planned" | "settings" | "runtime">>,
+  ms: number,
+): Promise<void> {
   const session = running();
   if (session?.settings === undefined) session?.runtime.post("ping", {});
+  return planWithin(running, ms);
 }
 
 export const serversOf = (session: Pick<SessionState, "statuses"> | undefined): ServerStatus[] => [

@@ -5,7 +5,7 @@ import { delimiter, join } from "node:path";
 import { STUB_PROVIDER } from "../../support/pi-home.ts";
 import { callOf } from "../support/arena.ts";
 import { linesIn, SILENT } from "../support/place.ts";
-import { CLONE_CHECKS, type Row } from "../support/row.ts";
+import { CLONE_CHECKS, type Row, type Story } from "../support/row.ts";
 import { executable, required, script } from "./laying.ts";
 import { commitsPackage, NPM_MS } from "./npx.ts";
 
@@ -31,6 +31,23 @@ const SCRIPTS: [way: string, file: string, command: string, args: string[]][] = 
     ["-c", `cd -P -- sub && exec "${process.execPath}" server.cjs`],
   ],
 ];
+
+/** A script of the clone that is a sound server, and the variables that this server needs. */
+function healthyIn(place: Story["place"]): { good: string; env: Record<string, string> } {
+  const { args, env } = place.hostile("healthy.mjs");
+  const [program = ""] = args as string[];
+  return { good: `import(${JSON.stringify(program)});\n`, env: env as Record<string, string> };
+}
+
+/** Whether the clone's server runs once the user has said yes to it. Ends the session if it does. */
+async function runsAfterYes({ place, start, end }: Story, theirs: object): Promise<boolean> {
+  await place.home.writeFile(".mcp.json", { mcpServers: { theirs } });
+  const first = await start();
+  first.rpc.answerUi({ value: "Allow" });
+  if (!(await first.until(async () => (await place.seen()).includes("tools/list")))) return false;
+  await end(first);
+  return true;
+}
 
 export const POWERS: readonly Row[] = [
   {
@@ -124,17 +141,10 @@ export const POWERS: readonly Row[] = [
       trusted: true,
       story: async ({ place, start, end }) => {
         const { home } = place;
-        const [program = ""] = place.hostile("healthy.mjs").args as string[];
-        const { env } = place.hostile("healthy.mjs");
-        const good = `import(${JSON.stringify(program)});\n`;
+        const { good, env } = healthyIn(place);
         await home.writeFile(file, good);
-        const theirs = { command, args, env };
-        await home.writeFile(".mcp.json", { mcpServers: { theirs } });
-        const first = await start();
-        first.rpc.answerUi({ value: "Allow" });
-        if (!(await first.until(async () => (await place.seen()).includes("tools/list"))))
+        if (!(await runsAfterYes({ place, start, end }, { command, args, env })))
           return ["the server was not started after the consent"];
-        await end(first);
         await home.writeFile(file, `${required(place)}${good}`);
         const second = await start();
         await second.use("theirs", "echo", { text: "x" });
@@ -152,22 +162,16 @@ export const POWERS: readonly Row[] = [
     trusted: true,
     story: async ({ place, start, end }) => {
       const { home } = place;
-      const [program = ""] = place.hostile("healthy.mjs").args as string[];
-      const { env } = place.hostile("healthy.mjs");
-      const server = `import(${JSON.stringify(program)});\n`;
-      const files = { "server.js": server, "hook.cjs": "" };
+      const { good, env } = healthyIn(place);
+      const files = { "server.js": good, "hook.cjs": "" };
       for (const [file, text] of Object.entries(files)) await home.writeFile(file, text);
       const theirs = {
         command: process.execPath,
         args: ["./server"],
-        env: { ...(env as object), NODE_OPTIONS: "--require=./hook.cjs" },
+        env: { ...env, NODE_OPTIONS: "--require=./hook.cjs" },
       };
-      await home.writeFile(".mcp.json", { mcpServers: { theirs } });
-      const first = await start();
-      first.rpc.answerUi({ value: "Allow" });
-      if (!(await first.until(async () => (await place.seen()).includes("tools/list"))))
+      if (!(await runsAfterYes({ place, start, end }, theirs)))
         return ["the server was not started after the consent"];
-      await end(first);
       const wrong: string[] = [];
       for (const [file, text] of Object.entries(files)) {
         await home.writeFile(file, `${required(place)}${text}`);

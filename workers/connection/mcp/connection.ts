@@ -96,7 +96,7 @@ export interface ConnectOptions {
   reader?: Reader | undefined;
   /** The server is one that sessions share. Absent: it runs for this session alone. */
   hub?: HubUse | undefined;
-  /** What runs in place of the program. Absent: the program. */
+  /** Starts what answers in the place of the program. Absent: the program is started. */
   start?: (() => ServerProcess) | undefined;
   /** Takes each message in its direction. Absent: the server is not traced. */
   trace?: ((direction: "in" | "out", message: JSONRPCMessage) => void) | undefined;

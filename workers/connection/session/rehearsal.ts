@@ -1,7 +1,7 @@
 /**
  * The rehearsal of a first call: connects to a server that no program runs, calls its tool and closes it, by the code that
- * serves real ones. Code takes ten times as long when it runs for the first time, and while the model thinks nobody waits for
- * it. Nothing is started, asked, stored or told.
+ * serves real ones. Code that runs for the first time takes much longer, and nobody waits while the model thinks. Nothing is
+ * started, asked, stored or told.
  */
 import { EventEmitter } from "node:events";
 import { PassThrough, Writable } from "node:stream";
@@ -31,7 +31,7 @@ const ANSWERS: Readonly<Record<string, object>> = {
   "tools/call": { content: [{ type: "text", text: TOOL }] },
 };
 
-/** In the place of a process. */
+/** The pretended server, in the place of a process. */
 class Part extends EventEmitter implements ServerProcess {
   readonly stdout = new PassThrough();
   readonly stderr = new PassThrough();

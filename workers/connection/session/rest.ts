@@ -93,7 +93,7 @@ export function createRest(options: RestOptions): (checksum: number) => Promise<
     const servers = options.servers();
     if (facts.onDemand) return;
     if (!mayRest(facts, servers, running)) {
-      // One of before would only be refused, and a run that could wait for its first request could not.
+      // The `Rest` of an earlier session would be refused, and where one lies no run waits for its first request.
       await nodeFiles.remove(restPath(options.snapshotPath()));
       kept = "";
       return;
